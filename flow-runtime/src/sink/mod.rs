@@ -1,0 +1,11 @@
+//! Where records go.
+//!
+//! The worker fills a [`SinkBuffer`]; a writer task and a committer task do all the I/O. Commits run on the
+//! committer's own connection and are never queued behind writes.
+
+mod traits;
+
+pub use traits::{
+    CommitError, Committed, ExactlyOnce, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter,
+    TransactionHandle, Write,
+};

@@ -1,0 +1,8 @@
+//! Where records come from.
+//!
+//! [`Source`] describes what to read, a [`SourceReader`] reads it on a tokio task, in [`Batch`]es, and the
+//! source's operator on the worker runs the fused chain over each batch.
+
+mod traits;
+
+pub use traits::{Batch, Bounded, Fetched, Progress, Rewindable, Source, SourceContext, SourceReader, Split};

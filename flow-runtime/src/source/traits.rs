@@ -1,0 +1,165 @@
+//! The public traits of sources.
+
+use std::{future::Future, time::Duration};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::error::BoxError;
+
+/// A part of a source that is read independently of the others, together with the position up to which it has
+/// been read: a file and a byte offset, a Kafka partition and the next offset.
+///
+/// Splits are what a checkpoint remembers of a source. On a restore they are dealt out anew among the subtasks,
+/// so the parallelism of a source may change.
+pub trait Split: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// What names this split among all of its source, whatever its position: `events-3`, `/data/a.txt`.
+    fn id(&self) -> String;
+
+    /// The position, in words for error messages: `offset 17`.
+    fn position(&self) -> String;
+}
+
+/// A buffer of records, filled by a [`SourceReader`] and iterated by the fused chain.
+///
+/// Items may borrow from the batch, so that a line of text or a Kafka payload is never copied on its way through
+/// a chain.
+pub trait Batch: Send + 'static {
+    /// A record, which may borrow from the batch.
+    type Item<'a>
+    where
+        Self: 'a;
+
+    /// The records that were not iterated yet.
+    fn records(&mut self) -> impl Iterator<Item = Self::Item<'_>>;
+
+    /// An error in the data that ended [`records`](Self::records) early, for example a line that does not parse.
+    /// Asked after each iteration.
+    fn error(&mut self) -> Option<BoxError> {
+        None
+    }
+
+    /// Where the `index`-th record (from 0) of this batch came from, for error messages: `line 17 of /data/a.txt`.
+    fn describe(&self, index: u64) -> Option<String> {
+        let _ = index;
+        None
+    }
+}
+
+/// What one call of [`SourceReader::fetch`] brought.
+#[derive(Debug)]
+pub struct Fetched<B, S> {
+    /// The records; cleared by the reader before it is filled again.
+    pub batch: B,
+    /// Every split whose position this batch changed, with the position *after* the batch. Empty when handed to
+    /// the reader.
+    pub advanced: Vec<S>,
+}
+
+/// Whether a reader has more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The batch holds records (or none, for a mere change of position) and more may come.
+    More,
+    /// All splits of this reader are read to their end; the batch may hold the last records.
+    Finished,
+}
+
+/// What a reader may want to know about its place in the job.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SourceContext {
+    /// The job's name.
+    pub job: String,
+    /// The uid of the source's operator.
+    pub operator: String,
+    /// The index of this subtask, from 0.
+    pub subtask: usize,
+    /// How many subtasks read this source.
+    pub parallelism: usize,
+}
+
+/// A source: what to read, and from where. It is a description until the job opens it.
+///
+/// Reading happens on a tokio task, off the worker: it may wait as long as it likes. When the job ends or restarts,
+/// the future that waits is dropped, which is how reading is cancelled; [`fetch`](SourceReader::fetch) must
+/// therefore lose nothing when its future is dropped.
+///
+/// See `examples/custom_source.rs` for one of your own.
+pub trait Source: Send + Sync + 'static {
+    /// What is read independently.
+    type Split: Split;
+    /// The buffer of records.
+    type Batch: Batch;
+    /// The reader of a subtask.
+    type Reader: SourceReader<Split = Self::Split, Batch = Self::Batch>;
+
+    /// All the splits there are now, at their start positions. Called once when the job starts and then at each
+    /// [`discovery_interval`](Self::discovery_interval). Splits that the checkpoint knows keep its position; the
+    /// order decides which subtask reads which split (`i % parallelism`).
+    ///
+    /// `restored` says that the job resumes from a checkpoint: what is found now and was not known then must be
+    /// read from its beginning, even where a first start would have begun at the end.
+    fn discover(&self, restored: bool) -> impl Future<Output = Result<Vec<Self::Split>, BoxError>> + Send;
+
+    /// How often to look for new splits while the job runs; `None` for never.
+    fn discovery_interval(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Opens a reader for one subtask. `splits` may be empty.
+    fn open(
+        &self,
+        cx: SourceContext,
+        splits: Vec<Self::Split>,
+    ) -> impl Future<Output = Result<Self::Reader, BoxError>> + Send;
+
+    /// Whether reading never waits (a collection, a counter), so that the worker may call the reader itself and
+    /// save the hand-over from a task. A reader that waits all the same is woken.
+    fn inline(&self) -> bool {
+        false
+    }
+}
+
+/// Reads the splits of one subtask.
+pub trait SourceReader: Send + 'static {
+    /// As in [`Source`].
+    type Split: Split;
+    /// As in [`Source`].
+    type Batch: Batch;
+
+    /// An empty batch; a few are made and then used again and again.
+    fn batch(&self) -> Self::Batch;
+
+    /// Waits for records and fills `fetched` with them. Must be cancel-safe. A good batch takes a worker 50
+    /// microseconds to 2 milliseconds: some thousand records, or 256 KiB of text.
+    fn fetch(
+        &mut self,
+        fetched: &mut Fetched<Self::Batch, Self::Split>,
+    ) -> impl Future<Output = Result<Progress, BoxError>> + Send;
+
+    /// More splits for this reader, found while the job runs.
+    fn add_splits(&mut self, splits: Vec<Self::Split>) -> impl Future<Output = Result<(), BoxError>> + Send {
+        let _ = splits;
+        async { Ok(()) }
+    }
+}
+
+/// A source that can be read again from any position it has reported, as exactly once and at least once need.
+///
+/// A marker: implement it for a [`Source`] whose reader, opened with a split of an earlier run, returns the same
+/// records from there as it did then.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be rewound, so this pipeline cannot guarantee that no record is lost",
+    label = "this source forgets what it has delivered",
+    note = "after a crash the job goes back to the last checkpoint and reads again from there",
+    note = "choose `guarantee = at_most_once`, or read from a source that can rewind: files or Kafka"
+)]
+pub trait Rewindable: Source {}
+
+/// A source that ends, as `mode = batch` needs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no end, so a batch pipeline over it would never give a result",
+    label = "this source never ends",
+    note = "choose `mode = streaming`, or bound the source"
+)]
+pub trait Bounded: Source {}
