@@ -25,14 +25,16 @@ apt_install() {
         as_root chmod +x "$policy"
     fi
     local result=0
-    as_root env DEBIAN_FRONTEND=noninteractive sh -c 'apt-get -q update && apt-get -qy install --no-install-recommends "$@"' \
-        sh "$@" </dev/null >>"$state/install.log" 2>&1 || result=$?
+    {
+        as_root apt-get -q update &&
+            as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"
+    } </dev/null >>"$state/install.log" 2>&1 || result=$?
     if [[ -n $made ]]; then as_root rm -f "$policy"; fi
     if ((result != 0)); then
         tail -n 30 "$state/install.log" >&2
         die "apt-get could not install $*"
     fi
-    # Nor should a server come up when the machine boots next.
+    # Nor should a server come up when the machine boots next. MariaDB's core package has no service at all.
     if [[ " $* " == *" postgresql "* ]] && command -v systemctl >/dev/null; then
         as_root systemctl disable postgresql >/dev/null 2>&1 || true
     fi
