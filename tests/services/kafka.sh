@@ -60,10 +60,8 @@ kafka_prepare() {
     # Not through new_data: the path of the data is part of the configuration.
     rm -rf "$data_root/kafka.new"
     sed "s|^log.dirs=.*|log.dirs=$data_root/kafka.new|" "$state/kafka.properties" >"$state/kafka-format.properties"
-    # Kafka's cluster ids are 16 random bytes in URL-safe base64.
-    local cluster
-    cluster=$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | tr -d =)
-    (kafka_java log4j2-tools.properties kafka.tools.StorageTool format --cluster-id "$cluster" \
+    # A cluster id must be 22 characters of URL-safe base64; ours never meets another cluster.
+    (kafka_java log4j2-tools.properties kafka.tools.StorageTool format --cluster-id flow-tests-flow-testsA \
         --config "$state/kafka-format.properties") || return 1
     keep_data kafka
 }
