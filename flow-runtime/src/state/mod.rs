@@ -1,0 +1,11 @@
+//! Keyed state, in memory.
+
+mod aggregate;
+mod key;
+mod table;
+
+pub use aggregate::Sum;
+pub use key::{Key, KeyGroup, StoredKey};
+pub(crate) use key::{HASH, KeyGroups, hash};
+pub use table::{Keyed, StateValue, Table};
+pub(crate) use table::StatePort;
