@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::checkpoint::OperatorEntry;
+
 /// What may happen to records when something fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guarantee {
@@ -71,7 +73,7 @@ pub struct OperatorPlan {
     pub name: &'static str,
     /// What it does: `map`, `sum`, `sink`.
     pub kind: &'static str,
-    /// The number of subtasks, where the pipeline sets it; 0 stands for an expression.
+    /// The number of subtasks, where the pipeline sets it.
     pub parallelism: Option<usize>,
     /// Whether it keeps keyed state.
     pub stateful: bool,
@@ -90,4 +92,39 @@ pub struct EdgePlan {
     pub to: usize,
     /// How records get there.
     pub ship: Ship,
+}
+
+impl Plan {
+    /// The operators of which a checkpoint holds something, with those of helper functions under their uids.
+    pub(crate) fn remembered(&self) -> Vec<OperatorEntry> {
+        let mut entries = Vec::new();
+        self.collect_remembered("", &mut entries);
+        entries
+    }
+
+    /// How many workers it takes: as many as the widest operator has subtasks.
+    pub(crate) fn workers(&self, parallelism: usize) -> usize {
+        let parts = self.operators.iter().filter_map(|operator| operator.part);
+        let explicit = self.operators.iter().filter_map(|operator| operator.parallelism);
+        explicit.chain(parts.map(|part| part.workers(parallelism))).chain([parallelism]).max().unwrap_or(1)
+    }
+
+    fn collect_remembered(&self, prefix: &str, entries: &mut Vec<OperatorEntry>) {
+        for operator in self.operators {
+            let uid = format!("{prefix}{}", operator.uid);
+            if let Some(part) = operator.part {
+                part.collect_remembered(&format!("{uid}/"), entries);
+            } else if operator.remembers() {
+                // How many subtasks there are is nobody's fingerprint.
+                entries.push(OperatorEntry { uid, kind: operator.kind.to_owned(), parallelism: 0 });
+            }
+        }
+    }
+}
+
+impl OperatorPlan {
+    /// Whether a checkpoint holds something of it.
+    pub(crate) fn remembers(&self) -> bool {
+        self.stateful || matches!(self.kind, "source" | "sink")
+    }
 }

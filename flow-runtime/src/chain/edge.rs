@@ -66,7 +66,7 @@ impl<T, const N: usize> Edges for [Edge<T>; N] {
 
 /// The sending end of an edge in one subtask.
 #[derive(Debug)]
-pub struct Output<T>(pub(crate) Rc<RefCell<Outgoing<T>>>);
+pub struct Output<T>(Rc<RefCell<Outgoing<T>>>);
 
 impl<T> Clone for Output<T> {
     fn clone(&self) -> Self {
@@ -75,6 +75,10 @@ impl<T> Clone for Output<T> {
 }
 
 impl<T> Output<T> {
+    pub(crate) fn new(outgoing: Outgoing<T>) -> Self {
+        Output(Rc::new(RefCell::new(outgoing)))
+    }
+
     /// For the time of one batch.
     #[inline]
     #[must_use]
@@ -326,6 +330,10 @@ impl Credit {
     /// Parcels under way at which the sender pauses, per receiving subtask.
     const LIMIT: usize = 16;
 
+    pub(crate) fn of(senders: usize) -> Vec<Credit> {
+        (0..senders).map(|_| Credit::default()).collect()
+    }
+
     pub(crate) fn wake_with(&self, waker: SyncActivator) {
         let _ = self.waker.set(waker);
     }
@@ -358,4 +366,4 @@ impl Credit {
 }
 
 /// The credits of an edge by sender, shared by all workers.
-pub(crate) type Credits = Arc<[Credit]>;
+pub(crate) type Credits = Arc<Vec<Credit>>;

@@ -7,14 +7,14 @@
 mod edge;
 mod operator;
 mod position;
-mod work;
 mod wiring;
+mod work;
 
-pub use edge::{Edge, Edges, Output, Outgoing, Parcel, Received};
-pub(crate) use edge::{Credit, Partition};
-pub(crate) use operator::build;
-pub use position::{At, ChainError, Skipped};
+pub(crate) use edge::Partition;
+pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received};
+pub(crate) use operator::{Part, build};
 pub(crate) use position::Fault;
+pub use position::{At, ChainError, Skipped};
 pub use wiring::{Chain, Wiring};
-pub(crate) use wiring::{ChainParts, Environment};
+pub(crate) use wiring::Environment;
 pub(crate) use work::Work;

@@ -4,7 +4,14 @@
 //! registers or drops them; when a closure panics, unwinding runs [`At`]'s destructor, which leaves the position for
 //! whoever catches the panic.
 
-use std::{cell::Cell, rc::Rc};
+use std::{
+    cell::Cell,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use crate::error::BoxError;
 
@@ -155,17 +162,21 @@ impl Drop for At {
 /// Counts the records that an operator skipped because its closure failed.
 #[derive(Clone, Debug)]
 pub struct Skipped {
-    pub(crate) uid: Rc<str>,
-    pub(crate) count: Rc<Cell<u64>>,
-    pub(crate) total: std::sync::Arc<std::sync::atomic::AtomicU64>,
+    uid: Rc<str>,
+    count: Rc<Cell<u64>>,
+    total: Arc<AtomicU64>,
 }
 
 impl Skipped {
+    pub(crate) fn new(uid: Rc<str>, total: Arc<AtomicU64>) -> Self {
+        Skipped { uid, count: Rc::default(), total }
+    }
+
     #[cold]
     fn count(&self, cause: &BoxError) {
         let n = self.count.get() + 1;
         self.count.set(n);
-        self.total.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.total.fetch_add(1, Ordering::Relaxed);
         // Each power of two: the first ones are seen at once, and a flood of bad records does not become a flood of
         // log lines.
         if n.is_power_of_two() {

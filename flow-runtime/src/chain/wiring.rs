@@ -3,26 +3,21 @@
 //! Nothing here touches the engine. A [`Wiring`] only collects; [`build`](super::build) makes Timely operators of what
 //! was collected, in the same order on every worker.
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::HashMap,
-    rc::Rc,
-    sync::Arc,
-};
+use std::{rc::Rc, sync::Arc};
 
 use super::{
-    At, ChainError, Edge, Edges, Output, Outgoing, Parcel, Partition, Received, Skipped,
+    At, ChainError, Edge, Edges, Outgoing, Output, Parcel, Partition, Received, Skipped,
     edge::{Credit, Credits, Drain},
 };
 use crate::{
-    checkpoint::Restored,
-    error::{BoxError, Error},
+    checkpoint::{CheckpointId, Restored, Store},
+    error::Error,
     plan::Plan,
     record::{Lend, Portable},
     sink::{Sink, SinkContext, SinkHandle, SinkPort},
     source::{ChainSource, Source, SourceContext, SourceDriver},
-    state::{Keyed, KeyGroups, StatePort, StateValue, StoredKey, Table},
-    worker::Control,
+    state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
+    worker::{Control, Shared},
 };
 
 /// What one attempt of a job shares among its workers.
@@ -34,12 +29,18 @@ pub(crate) struct Environment {
     pub(crate) attempt: u64,
     pub(crate) control: Arc<Control>,
     pub(crate) tokio: tokio::runtime::Handle,
-    pub(crate) store: crate::checkpoint::Store,
+    pub(crate) store: Store,
     pub(crate) restored: Option<Restored>,
-    pub(crate) shared: crate::worker::Shared,
+    /// The checkpoint before the first epoch of this attempt.
+    pub(crate) last: CheckpointId,
+    pub(crate) shared: Shared,
 }
 
 impl Environment {
+    pub(crate) fn first_epoch(&self) -> CheckpointId {
+        self.last.next()
+    }
+
     pub(crate) fn key_groups(&self, parallelism: usize) -> KeyGroups {
         KeyGroups { max_parallelism: self.max_parallelism, parallelism: parallelism as u32 }
     }
@@ -52,19 +53,18 @@ pub(crate) type FinishLoop = Box<dyn FnMut() -> Result<(), ChainError>>;
 
 /// Where a chain's records come from.
 pub(crate) enum Head {
-    Source(Box<dyn SourceDriver>),
+    Source { operator: usize, driver: Box<dyn SourceDriver> },
     Edges { ids: Vec<usize>, run: ParcelLoop },
 }
 
 /// One chain on one worker, as the engine takes it.
 pub(crate) struct ChainParts {
     pub(crate) parallelism: usize,
-    /// Index into the plan of the first operator, for naming the chain.
-    pub(crate) operators: &'static [usize],
-    pub(crate) head: Option<Head>,
+    pub(crate) name: String,
+    pub(crate) head: Head,
     pub(crate) finish: Vec<FinishLoop>,
     pub(crate) outputs: Vec<OutputPort>,
-    pub(crate) states: Vec<(usize, Rc<dyn StatePort>)>,
+    pub(crate) states: Vec<(Rc<str>, Rc<dyn StatePort>)>,
     pub(crate) sinks: Vec<Rc<dyn SinkPort>>,
 }
 
@@ -81,31 +81,60 @@ pub(crate) struct EdgeParts {
     pub(crate) credits: Credits,
 }
 
+/// What the engine knows of an operator.
+#[derive(Clone, Debug)]
+pub(crate) struct OperatorInfo {
+    pub(crate) uid: Rc<str>,
+    pub(crate) kind: &'static str,
+    /// Whether a checkpoint holds something of it.
+    pub(crate) remembers: bool,
+    pub(crate) parallelism: usize,
+}
+
 /// Collects the chains of a job on one worker.
 pub struct Wiring {
     pub(crate) environment: Arc<Environment>,
-    pub(crate) plan: &'static Plan,
-    pub(crate) uids: Rc<Vec<Rc<str>>>,
+    pub(crate) operators: Vec<OperatorInfo>,
+    /// Where the operators of the part that is being wired begin.
+    base: usize,
     pub(crate) worker: usize,
     pub(crate) chains: Vec<ChainParts>,
     pub(crate) edges: Vec<EdgeParts>,
-    pub(crate) parallelisms: HashMap<usize, usize>,
     pub(crate) error: Option<Error>,
 }
 
 impl Wiring {
     pub(crate) fn new(environment: Arc<Environment>, plan: &'static Plan, worker: usize) -> Self {
-        let uids = plan.operators.iter().map(|operator| Rc::from(operator.uid)).collect();
-        Wiring {
+        let mut wiring = Wiring {
             environment,
-            plan,
-            uids: Rc::new(uids),
+            operators: Vec::new(),
+            base: 0,
             worker,
             chains: Vec::new(),
             edges: Vec::new(),
-            parallelisms: HashMap::new(),
             error: None,
-        }
+        };
+        wiring.add_operators(plan, "");
+        wiring
+    }
+
+    fn add_operators(&mut self, plan: &'static Plan, prefix: &str) {
+        self.operators.extend(plan.operators.iter().map(|operator| OperatorInfo {
+            uid: format!("{prefix}{}", operator.uid).into(),
+            kind: operator.kind,
+            remembers: operator.remembers(),
+            parallelism: self.environment.parallelism,
+        }));
+    }
+
+    /// Wires a helper function, whose operators get the uid of its call as a prefix. `operator` is the call's.
+    pub fn part<R>(&mut self, operator: usize, plan: &'static Plan, wire: impl FnOnce(&mut Wiring) -> R) -> R {
+        let prefix = format!("{}/", self.operators[self.base + operator].uid);
+        let base = std::mem::replace(&mut self.base, self.operators.len());
+        self.add_operators(plan, &prefix);
+        let result = wire(self);
+        self.base = base;
+        result
     }
 
     /// Whether every operator has one subtask, so that no exchange is needed and chains fuse across `key_by`.
@@ -115,59 +144,74 @@ impl Wiring {
         self.environment.parallelism == 1 && explicit.iter().all(|&parallelism| parallelism == 1)
     }
 
-    /// Begins a chain of these operators (indices into the plan).
-    pub fn chain(&mut self, operators: &'static [usize], parallelism: Option<usize>) -> Chain<'_> {
+    /// Begins a chain of these operators.
+    pub fn chain(&mut self, operators: &[usize], parallelism: Option<usize>) -> Chain<'_> {
         let parallelism = parallelism.unwrap_or(self.environment.parallelism);
+        let base = self.base;
+        for operator in operators {
+            self.operators[base + operator].parallelism = parallelism;
+        }
+        let name = match operators {
+            [] => String::new(),
+            [first, ..] => self.operators[base + first].uid.to_string(),
+        };
         Chain {
-            parts: Some(ChainParts {
-                parallelism,
-                operators,
-                head: None,
-                finish: Vec::new(),
-                outputs: Vec::new(),
-                states: Vec::new(),
-                sinks: Vec::new(),
-            }),
+            base,
+            parallelism,
+            name,
+            head: None,
+            finish: Vec::new(),
+            outputs: Vec::new(),
+            states: Vec::new(),
+            sinks: Vec::new(),
             wiring: self,
         }
-    }
-
-    fn shared<T: Send + Sync + 'static>(&self, kind: &'static str, index: usize, make: impl FnOnce() -> T) -> Arc<T> {
-        self.environment.shared.get(kind, index, make)
     }
 }
 
 /// A chain in the making; it is done when dropped.
 pub struct Chain<'w> {
     wiring: &'w mut Wiring,
-    parts: Option<ChainParts>,
+    base: usize,
+    parallelism: usize,
+    name: String,
+    head: Option<Head>,
+    finish: Vec<FinishLoop>,
+    outputs: Vec<OutputPort>,
+    states: Vec<(Rc<str>, Rc<dyn StatePort>)>,
+    sinks: Vec<Rc<dyn SinkPort>>,
 }
 
 impl Chain<'_> {
-    fn parts(&mut self) -> &mut ChainParts {
-        self.parts.as_mut().expect("present until dropped")
+    /// Whether this worker runs a subtask of the chain. All workers build all chains, as the engine demands.
+    fn active(&self) -> bool {
+        self.wiring.worker < self.parallelism
     }
 
-    /// Whether this worker runs a subtask of the chain. All workers build all chains, as the engine demands.
-    fn active(&mut self) -> bool {
-        self.wiring.worker < self.parts().parallelism
+    fn uid(&self, operator: usize) -> Rc<str> {
+        Rc::clone(&self.wiring.operators[self.base + operator].uid)
+    }
+
+    /// The position before the first record of a batch.
+    #[must_use]
+    pub fn base(&self) -> usize {
+        self.base
     }
 
     /// The state of a stateful operator, with what the restored checkpoint holds of it.
     pub fn keyed<K: StoredKey, V: StateValue>(&mut self, operator: usize) -> Keyed<K, V> {
-        let keyed = Keyed(Rc::new(RefCell::new(Table::new())));
+        let keyed = Keyed::empty();
         if self.active() {
-            let groups = self.wiring.environment.key_groups(self.parts().parallelism);
-            let uid = self.wiring.plan.operators[operator].uid;
+            let groups = self.wiring.environment.key_groups(self.parallelism);
+            let uid = self.uid(operator);
             if let Some(restored) = &self.wiring.environment.restored {
-                for part in restored.states(uid) {
+                for part in restored.states(&uid) {
                     if let Err(error) = keyed.restore(part, groups, self.wiring.worker) {
-                        self.wiring.error.get_or_insert(Error::Checkpoint(error));
+                        self.wiring.error.get_or_insert(Error::Checkpoint(error.of(&uid)));
                     }
                 }
             }
-            let port = Rc::new(keyed.clone());
-            self.parts().states.push((operator, port));
+            self.states.push((uid, Rc::new(keyed.clone())));
         }
         keyed
     }
@@ -177,17 +221,16 @@ impl Chain<'_> {
         let environment = Arc::clone(&self.wiring.environment);
         let cx = SinkContext {
             job: environment.job.clone(),
-            operator: self.wiring.plan.operators[operator].uid.to_owned(),
+            operator: self.uid(operator).to_string(),
             subtask: self.wiring.worker,
-            parallelism: self.parts().parallelism,
+            parallelism: self.parallelism,
             attempt: environment.attempt,
-            restored: environment.restored.as_ref().map(Restored::id),
+            restored: environment.restored.as_ref().map(|restored| restored.manifest.id),
         };
         let active = self.active();
-        let handle = SinkHandle::open(sink, cx, operator, &environment, active);
+        let handle = SinkHandle::open(sink, cx, self.base + operator, &environment, active);
         if active {
-            let port = handle.port();
-            self.parts().sinks.push(port);
+            self.sinks.push(handle.port());
         }
         handle
     }
@@ -196,34 +239,30 @@ impl Chain<'_> {
     /// receiver's; `forward` asks for the same subtask, which needs equal parallelisms on both sides and is dealt out
     /// in turn otherwise.
     pub fn output<T: Portable>(&mut self, forward: bool, parallelism: Option<usize>) -> (Output<T>, Edge<T>) {
-        let senders = self.parts().parallelism;
-        let receivers = parallelism.unwrap_or(self.wiring.environment.parallelism);
+        let environment = Arc::clone(&self.wiring.environment);
+        let senders = self.parallelism;
+        let receivers = parallelism.unwrap_or(environment.parallelism);
         let id = self.wiring.edges.len();
-        let credits = self.wiring.shared("edge", id, || {
-            Credits::from((0..senders).map(|_| Credit::default()).collect::<Vec<_>>())
-        });
+        let forward = forward && senders == receivers;
+        let credits = environment.shared.get("edge", id, || Credit::of(senders));
         self.wiring.edges.push(EdgeParts {
-            partition: if forward && senders == receivers { Partition::Forward } else { Partition::Exchange },
-            receivers,
-            credits: Credits::clone(&credits),
+            partition: if forward { Partition::Forward } else { Partition::Exchange },
+            // A credit counts for one sender: forward, that is one receiver's share.
+            receivers: if forward { 1 } else { receivers },
+            credits: Arc::clone(&credits),
         });
-        let outgoing =
-            Outgoing::new(self.wiring.worker, senders, receivers, self.wiring.environment.max_parallelism);
-        let output = Output(Rc::new(RefCell::new(outgoing)));
-        if self.active() {
-            let drain = Rc::new(output.clone());
-            self.parts().outputs.push(OutputPort { edge: id, drain });
-        }
+        let outgoing = Outgoing::new(self.wiring.worker, senders, receivers, environment.max_parallelism);
+        let output = Output::new(outgoing);
+        self.outputs.push(OutputPort { edge: id, drain: Rc::new(output.clone()) });
         (output, Edge::new(id))
     }
 
     /// Counts what an operator skips.
-    pub fn skipped(&mut self, operator: usize) -> Skipped {
-        Skipped {
-            uid: Rc::clone(&self.wiring.uids[operator]),
-            count: Rc::new(Cell::new(0)),
-            total: self.wiring.environment.control.skipped(operator, self.wiring.plan),
-        }
+    #[must_use]
+    pub fn skipped(&self, operator: usize) -> Skipped {
+        let uid = self.uid(operator);
+        let total = self.wiring.environment.control.skipped(&uid);
+        Skipped::new(uid, total)
     }
 
     /// The chain reads a source; `run` is its loop over a batch.
@@ -235,44 +274,49 @@ impl Chain<'_> {
         let environment = Arc::clone(&self.wiring.environment);
         let cx = SourceContext {
             job: environment.job.clone(),
-            operator: self.wiring.plan.operators[operator].uid.to_owned(),
+            operator: self.uid(operator).to_string(),
             subtask: self.wiring.worker,
-            parallelism: self.parts().parallelism,
+            parallelism: self.parallelism,
         };
-        environment.control.expect_source(operator, self.parts().parallelism);
-        let driver = ChainSource::new(source, cx, operator, environment, run);
-        self.parts().head = Some(Head::Source(Box::new(driver)));
+        let operator = self.base + operator;
+        environment.control.expect_source(operator, self.parallelism);
+        let driver = Box::new(ChainSource::new(source, cx, operator, environment, run));
+        self.head = Some(Head::Source { operator, driver });
     }
 
     /// The chain reads edges; `run` is its loop over a parcel.
-    pub fn input<E, F>(&mut self, edges: &E, first: usize, mut run: F)
+    pub fn input<E, F>(&mut self, first: usize, edges: &E, mut run: F)
     where
         E: Edges<Item: Lend + Portable>,
         F: FnMut(&mut Received<E::Item>) -> Result<(), ChainError> + 'static,
     {
+        let first = self.base + first;
         let run: ParcelLoop = Box::new(move |parcel| {
             let mut records = At::start(first).check(Received::open(parcel))?;
             run(&mut records)
         });
-        self.parts().head = Some(Head::Edges { ids: edges.ids(), run });
+        self.head = Some(Head::Edges { ids: edges.ids(), run });
     }
 
     /// What follows an aggregate in batch mode: run once, at the end of the input.
     pub fn finish(&mut self, run: impl FnMut() -> Result<(), ChainError> + 'static) {
-        self.parts().finish.push(Box::new(run));
-    }
-
-    /// Refuses the job at start, when an argument of an operator is only known now and wrong.
-    pub fn refuse(&mut self, operator: usize, cause: &BoxError) {
-        let uid = self.wiring.plan.operators[operator].uid;
-        self.wiring.error.get_or_insert(Error::Config(format!("operator `{uid}`: {cause}")));
+        self.finish.push(Box::new(run));
     }
 }
 
 impl Drop for Chain<'_> {
     fn drop(&mut self) {
-        if let Some(parts) = self.parts.take() {
-            self.wiring.chains.push(parts);
+        // Without a head, a closure of the wiring has panicked, and the attempt is over.
+        if let Some(head) = self.head.take() {
+            self.wiring.chains.push(ChainParts {
+                parallelism: self.parallelism,
+                name: std::mem::take(&mut self.name),
+                head,
+                finish: std::mem::take(&mut self.finish),
+                outputs: std::mem::take(&mut self.outputs),
+                states: std::mem::take(&mut self.states),
+                sinks: std::mem::take(&mut self.sinks),
+            });
         }
     }
 }

@@ -155,7 +155,7 @@ impl<S: Sink> SinkPort for SinkHandle<S> {
         let Some((operator, environment)) = feeder.dormant.take() else { return };
         let (messages, inbox) = mpsc::channel(DEPTH);
         let (empty, empties) = mpsc::channel(DEPTH + 2);
-        let status = Arc::new(Status::new(alarm, settled));
+        let status = Arc::new(Status::new(alarm, settled, environment.last));
         feeder.lines = Some(Lines { messages, empties, status: Arc::clone(&status) });
         let task = SinkTask {
             sink: Arc::clone(&feeder.sink),

@@ -38,13 +38,13 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    pub(crate) fn new(alarm: Alarm, settled_alarm: Alarm) -> Self {
+    pub(crate) fn new(alarm: Alarm, settled_alarm: Alarm, last: CheckpointId) -> Self {
         Status {
             worker_waits: AtomicBool::new(false),
             alarm,
             settled_alarm,
-            completed: AtomicU64::new(0),
-            confirmed: AtomicU64::new(0),
+            completed: AtomicU64::new(last.0),
+            confirmed: AtomicU64::new(last.0),
             completion: Notify::new(),
         }
     }
@@ -210,14 +210,12 @@ async fn commit<S: Sink>(
                     return;
                 }
             }
-            let checkpoint = *checkpoint;
+            let checkpoint = checkpoint.0;
             queue.pop_front();
-            status.confirmed.fetch_max(checkpoint.0, Ordering::SeqCst);
+            status.confirmed.fetch_max(checkpoint, Ordering::SeqCst);
         }
-        // A checkpoint to which this subtask had nothing to add is settled too.
-        if queue.is_empty() {
-            status.confirmed.fetch_max(complete, Ordering::SeqCst);
-        }
+        // What is left in the queue belongs to later checkpoints, so this one is settled.
+        status.confirmed.fetch_max(complete, Ordering::SeqCst);
         status.settled_alarm.ring();
     }
 }

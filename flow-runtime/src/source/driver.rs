@@ -26,6 +26,9 @@ pub(crate) trait SourceDriver {
     /// Starts to read; `alarm` wakes the operator.
     fn start(&mut self, alarm: Alarm);
 
+    /// The uid of the source's operator.
+    fn uid(&self) -> &str;
+
     /// Runs the chain over one batch, if there is one.
     fn step(&mut self, work: &Work) -> Result<Step, Error>;
 
@@ -78,6 +81,10 @@ where
             alarm,
             &self.environment.tokio,
         ));
+    }
+
+    fn uid(&self) -> &str {
+        &self.cx.operator
     }
 
     fn step(&mut self, work: &Work) -> Result<Step, Error> {

@@ -6,10 +6,6 @@ use foldhash::fast::FixedState;
 
 use crate::record::{Lend, Octets, Portable, Record, Text};
 
-/// The name of the hash function, written into checkpoints: state is only restored under the function by which it
-/// was partitioned. foldhash promises no stability between versions, hence its version is pinned.
-pub(crate) const HASH: &str = "foldhash-0.2.0/fast/fixed";
-
 /// The number of a key group: keys with equal hash modulo `max_parallelism`. State moves between subtasks by whole
 /// groups, so that a restore may use another parallelism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +34,8 @@ impl KeyGroups {
     }
 }
 
-/// The hash by which keys are partitioned and found.
+/// The hash by which keys are partitioned and found. Checkpoints depend on it: foldhash promises no stability between
+/// versions, hence its version is pinned, and another one needs another checkpoint format.
 #[inline(always)]
 pub(crate) fn hash<K: Hash + ?Sized>(key: &K) -> u64 {
     FixedState::default().hash_one(key)

@@ -6,6 +6,6 @@ mod table;
 
 pub use aggregate::Sum;
 pub use key::{Key, KeyGroup, StoredKey};
-pub(crate) use key::{HASH, KeyGroups, hash};
+pub(crate) use key::{KeyGroups, hash};
 pub use table::{Keyed, StateValue, Table};
 pub(crate) use table::StatePort;

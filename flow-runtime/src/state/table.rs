@@ -2,16 +2,17 @@
 
 use std::{
     cell::{RefCell, RefMut},
+    collections::BTreeMap,
     rc::Rc,
 };
 
 use bytes::Bytes;
 use hashbrown::HashTable;
 
-use super::{Key, KeyGroups, StoredKey, hash};
+use super::{Key, KeyGroup, KeyGroups, StoredKey, hash};
 use crate::{
+    checkpoint::{CheckpointError, decode_entries, decode_groups, encode_entry, encode_groups},
     error::BoxError,
-    checkpoint::{CheckpointError, snapshot},
     record::{Portable, Slot},
 };
 
@@ -29,11 +30,17 @@ impl<T: Portable + Clone> StateValue for T {}
 /// A handle to the state of one operator in one subtask; the chain's loop borrows it for each batch, the checkpoint
 /// in between.
 #[derive(Debug)]
-pub struct Keyed<K, V>(pub(crate) Rc<RefCell<Table<K, V>>>);
+pub struct Keyed<K, V>(Rc<RefCell<Table<K, V>>>);
 
 impl<K, V> Clone for Keyed<K, V> {
     fn clone(&self) -> Self {
         Keyed(Rc::clone(&self.0))
+    }
+}
+
+impl<K: StoredKey, V: StateValue> Keyed<K, V> {
+    pub(crate) fn empty() -> Self {
+        Keyed(Rc::new(RefCell::new(Table::new())))
     }
 }
 
@@ -124,20 +131,51 @@ pub(crate) trait StatePort {
 impl<K: StoredKey, V: StateValue> StatePort for Keyed<K, V> {
     fn snapshot(&self, groups: KeyGroups) -> Box<dyn FnOnce() -> Result<Bytes, CheckpointError> + Send> {
         let copy: Vec<(K, V)> = self.0.borrow().entries.iter().cloned().collect();
-        Box::new(move || snapshot::encode(copy, |(key, _)| groups.group(hash(key)).0))
+        Box::new(move || {
+            let mut encoded = BTreeMap::<KeyGroup, Vec<u8>>::new();
+            for (key, value) in &copy {
+                encode_entry(encoded.entry(groups.group(hash(key))).or_default(), key, value)?;
+            }
+            Ok(encode_groups(encoded.into_iter().map(|(group, entries)| (group.0, entries))))
+        })
     }
 
     fn restore(&self, part: &Bytes, groups: KeyGroups, subtask: usize) -> Result<(), CheckpointError> {
         let entries = &mut self.0.borrow_mut().entries;
-        for group in snapshot::groups(part)? {
+        for group in decode_groups(part) {
             let (group, bytes) = group?;
-            if groups.owner(super::KeyGroup(group)) == subtask {
-                for entry in snapshot::entries::<(K, V)>(&bytes) {
+            if groups.owner(KeyGroup(group)) == subtask {
+                for entry in decode_entries::<K, V>(&bytes) {
                     let entry = entry?;
                     entries.insert_unique(hash(&entry.0), entry, rehash);
                 }
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_restores_at_another_parallelism() {
+        let one = Keyed::empty();
+        for n in 0..1000u64 {
+            one.borrow_mut().add(n, n).unwrap();
+        }
+        let groups = |parallelism| KeyGroups { max_parallelism: 128, parallelism };
+        let part = one.snapshot(groups(1))().unwrap();
+        let mut found = 0;
+        for subtask in 0..3 {
+            let third = Keyed::<u64, u64>::empty();
+            third.restore(&part, groups(3), subtask).unwrap();
+            for (mut key, value) in third.borrow_mut().results() {
+                assert_eq!(key.lend(), value);
+                found += 1;
+            }
+        }
+        assert_eq!(found, 1000);
     }
 }

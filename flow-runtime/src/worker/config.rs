@@ -46,7 +46,7 @@ pub struct Config {
     pub max_parallelism: usize,
     /// Where checkpoints are kept; in memory when `None`, which helps against failures inside the process only.
     pub checkpoint_dir: Option<String>,
-    /// How often; never but at the end when `None`.
+    /// How often; [`Config::CHECKPOINT_INTERVAL`] when `None`.
     pub checkpoint_interval: Option<Duration>,
     /// How many complete checkpoints to keep.
     pub retain: usize,
@@ -63,7 +63,7 @@ pub struct Config {
 impl Config {
     /// The default number of key groups.
     pub const MAX_PARALLELISM: usize = 128;
-    /// The default interval of checkpoints, where there is a directory for them.
+    /// The default interval of checkpoints.
     pub const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(10);
 
     /// What the pipeline, the environment and the machine say.
@@ -87,6 +87,15 @@ impl Config {
             allow_dropped_state: false,
             restart: Restart::default(),
         })
+    }
+
+    /// How often to take a checkpoint, if at all. Without an interval of its own a job takes one every 10 seconds:
+    /// sinks commit at checkpoints, and an in-process restart goes back to one.
+    pub(crate) fn interval(&self, plan: &Plan) -> Option<Duration> {
+        match plan.guarantee {
+            Guarantee::AtMostOnce => None,
+            _ => Some(self.checkpoint_interval.unwrap_or(Self::CHECKPOINT_INTERVAL)),
+        }
     }
 
     /// Whether the options make sense together, and with the plan.
