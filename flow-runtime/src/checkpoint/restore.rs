@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::{CheckpointError, CheckpointId, Manifest, PartFile, SplitState, Store, store::CONCURRENCY};
+use super::{
+    CheckpointError, CheckpointId, Manifest, PartFile, SplitState, Store, publish::Found, store::CONCURRENCY,
+};
 
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ pub enum Wanted {
     /// Exactly this.
     Exactly(CheckpointId),
     /// The newest; there must be one.
-    Some,
+    Newest,
 }
 
 /// What [`choose`] chose.
@@ -53,7 +55,7 @@ pub fn choose(
     let location = || location.to_owned();
     let after = match wanted {
         Wanted::NewestAfter(after) => after,
-        Wanted::Some => CheckpointId(0),
+        Wanted::Newest => CheckpointId(0),
         Wanted::Exactly(id) => {
             return match found.iter().find(|(found, _)| *found == id) {
                 Some((_, Ok(manifest))) => Ok(Choice { manifest: Some(manifest.clone()), note: None }),
@@ -69,7 +71,7 @@ pub fn choose(
     };
     let candidates = || found.iter().filter(|(id, _)| *id > after);
     match candidates().next() {
-        None if wanted == Wanted::Some => Err(CheckpointError::NoneFound { location: location() }),
+        None if wanted == Wanted::Newest => Err(CheckpointError::NoneFound { location: location() }),
         None => Ok(Choice::default()),
         Some((_, Ok(manifest))) => Ok(Choice { manifest: Some(manifest.clone()), note: None }),
         Some((id, Err(e))) if !allow_older => {
@@ -140,7 +142,7 @@ impl Restore {
                 RestoreRequest::From(path) => {
                     let (other, id) = Store::open_checkpoint(path)?;
                     let found = other.manifests().await?;
-                    let wanted = id.map_or(Wanted::Some, Wanted::Exactly);
+                    let wanted = id.map_or(Wanted::Newest, Wanted::Exactly);
                     self.load(&other, found, wanted, &check).await?
                 }
             }
@@ -152,7 +154,7 @@ impl Restore {
     async fn load(
         &self,
         store: &Store,
-        mut found: Vec<(CheckpointId, Result<Manifest, CheckpointError>)>,
+        mut found: Found,
         wanted: Wanted,
         check: &impl Fn(&Manifest) -> Result<(), CheckpointError>,
     ) -> Result<Resumed, CheckpointError> {
