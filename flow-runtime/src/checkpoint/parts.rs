@@ -71,7 +71,11 @@ async fn upload(objects: &dyn ObjectStore, at: &Path, content: [Bytes; 2]) -> ob
     let mut upload = WriteMultipart::new_with_chunk_size(objects.put_multipart(at).await?, CHUNK);
     for mut bytes in content {
         while !bytes.is_empty() {
-            upload.wait_for_capacity(UPLOADS).await?;
+            if let Err(e) = upload.wait_for_capacity(UPLOADS).await {
+                // What went up is paid for until it is given up; the first error is the one to tell.
+                let _ = upload.abort().await;
+                return Err(e);
+            }
             upload.put(bytes.split_to(bytes.len().min(CHUNK)));
         }
     }

@@ -14,7 +14,8 @@ use super::{
 pub enum RestoreRequest {
     /// The newest checkpoint of the job's own store; a first start where there is none.
     Newest,
-    /// The store or checkpoint at this path or URL, for example a savepoint.
+    /// The store or checkpoint at this path or URL, for example a savepoint; each time the program is started
+    /// anew, even when the run before has completed checkpoints of its own.
     From(String),
     /// No state. The numbers of checkpoints go on after those that are there, so that old and new never mix.
     ///
@@ -131,6 +132,13 @@ impl Restore {
         let own = store.manifests().await?;
         let last = own.first().map(|(id, _)| *id).unwrap_or_default();
         let began_after = *self.began_after.get_or_insert(last);
+        if last < began_after {
+            // Retention keeps the newest, so somebody has emptied the store under the running job. To begin
+            // without state now would be a loss in silence.
+            let available = own.iter().filter(|(_, m)| m.is_ok()).map(|(id, _)| *id).collect();
+            let location = store.location().to_owned();
+            return Err(CheckpointError::NotFound { location, id: began_after, available });
+        }
         let mut resumed = if last > began_after {
             self.load(store, own, Wanted::NewestAfter(began_after), &check).await?
         } else {

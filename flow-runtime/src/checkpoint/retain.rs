@@ -82,7 +82,7 @@ impl Store {
         let name = folder(id);
         if let Some(dir) = &self.inner.local {
             let dir = dir.join(&name);
-            return self.blocking("list", name, move || names(&dir, |p| !p.is_dir())).await;
+            return self.blocking("list", name, move || gone(names(&dir, |p| !p.is_dir()))).await;
         }
         let listed = self.inner.objects.list_with_delimiter(Some(&self.path(&name)?)).await;
         let listed = listed.map_err(|e| CheckpointError::io("list", name, e))?;
@@ -155,7 +155,7 @@ fn checkpoint_of(name: &str) -> Option<CheckpointId> {
 
 fn names(dir: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in gone(fs::read_dir(dir).map(Some))?.into_iter().flatten() {
+    for entry in fs::read_dir(dir)? {
         let entry = entry?;
         if let (Ok(name), true) = (entry.file_name().into_string(), wanted(&entry.path())) {
             names.push(name);

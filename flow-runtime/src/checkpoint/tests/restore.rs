@@ -109,6 +109,20 @@ async fn a_run_from_elsewhere_resumes_its_own_once_it_has_one() {
 }
 
 #[tokio::test]
+async fn a_store_that_was_emptied_under_the_job_is_no_first_start() {
+    let (dir, store) = directory();
+    complete(&store, 1).await;
+    let mut restore = Restore::new(RestoreRequest::Newest, false);
+    assert_eq!(resume(&mut restore, &store).await, (Some(1), 1));
+    fs::remove_dir_all(dir.path().join("chk-0000000001")).unwrap();
+    let error = restore.resume(&store, |_| Ok(())).await.unwrap_err();
+    assert!(matches!(error, CheckpointError::NotFound { .. }), "{error}");
+    fs::remove_dir_all(dir.path()).unwrap();
+    let error = restore.resume(&store, |_| Ok(())).await.unwrap_err();
+    assert!(matches!(error, CheckpointError::Io { .. }), "{error}");
+}
+
+#[tokio::test]
 async fn a_damaged_part_counts_like_a_damaged_manifest() {
     let (dir, store) = directory();
     complete(&store, 1).await;
