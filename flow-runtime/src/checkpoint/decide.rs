@@ -12,16 +12,18 @@ pub struct Timing {
     pub interval: Option<Duration>,
     /// At least this long from the end of one to the trigger of the next, so that the job also gets to work.
     pub min_pause: Duration,
-    /// A checkpoint that takes longer has failed.
-    pub timeout: Duration,
+    /// A checkpoint that takes as long has failed.
+    pub timeout: Option<Duration>,
 }
 
 /// What to do now.
+#[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Begin this checkpoint.
     Trigger(CheckpointId),
-    /// Ask again at this time, counted like `now`.
+    /// Ask again at this time, counted like `now`: the next one is due, or the one in flight
+    /// [overdue](Coordinator::overdue).
     WaitUntil(Duration),
     /// Ask again when something has happened.
     Wait,
@@ -68,13 +70,15 @@ impl Coordinator {
     /// The checkpoint in flight, if it has taken too long: say [`on_failed`](Self::on_failed).
     #[must_use]
     pub fn overdue(&self, now: Duration) -> Option<CheckpointId> {
-        let since = self.since?;
-        (now.saturating_sub(since) >= self.timing.timeout).then_some(self.last)
+        self.deadline().filter(|deadline| *deadline <= now).map(|_| self.last)
     }
 
     /// Asked at the time that [`Decision::WaitUntil`] named, or at any other.
     pub fn on_timer(&mut self, now: Duration) -> Decision {
-        if self.since.is_some() || self.phase == Phase::Over {
+        if self.since.is_some() {
+            return self.deadline().filter(|d| *d > now).map_or(Decision::Wait, Decision::WaitUntil);
+        }
+        if self.phase == Phase::Over {
             return Decision::Wait;
         }
         if self.phase == Phase::Ending {
@@ -120,6 +124,10 @@ impl Coordinator {
     /// The job stops without a checkpoint.
     pub fn on_cancel(&mut self) {
         self.phase = Phase::Over;
+    }
+
+    fn deadline(&self) -> Option<Duration> {
+        Some(self.since?.saturating_add(self.timing.timeout?))
     }
 
     fn ended(&mut self, id: CheckpointId, now: Duration) {

@@ -62,7 +62,7 @@ pub(super) fn seal_manifest(path: &str, manifest: &Manifest) -> Result<Bytes, Ch
     let mut body = serde_json::to_vec_pretty(manifest)
         .map_err(|e| CheckpointError::Encode { cause: format!("manifest `{path}`: {e}") })?;
     body.push(b'\n');
-    let mut file = manifest_header(manifest.format, &body).into_bytes();
+    let mut file = manifest_header(Manifest::FORMAT, &body).into_bytes();
     file.append(&mut body);
     Ok(file.into())
 }

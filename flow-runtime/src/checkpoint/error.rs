@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::CheckpointId;
+use super::{CheckpointId, fingerprint::Vanished};
 use crate::error::BoxError;
 
 /// Why a checkpoint could not be written, read or used. Every message ends with what to do.
@@ -248,29 +248,6 @@ impl fmt::Display for Damage {
             Damage::Replaced => f.write_str("is not the file that the manifest means"),
             Damage::Content(what) => write!(f, "is damaged: {what}"),
         }
-    }
-}
-
-/// An operator whose state would be lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Vanished {
-    /// Its uid.
-    pub uid: String,
-    /// What it was.
-    pub kind: String,
-    /// The operator of the pipeline that it may have become: of the same kind, and unknown to the checkpoint.
-    pub became: Option<String>,
-}
-
-impl Vanished {
-    fn list(vanished: &[Vanished]) -> String {
-        let one = |v: &Vanished| match &v.became {
-            Some(now) => {
-                format!("`{}` ({}; now `{now}`? then give that one `.uid({:?})`)", v.uid, v.kind, v.uid)
-            }
-            None => format!("`{}` ({})", v.uid, v.kind),
-        };
-        vanished.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 }
 

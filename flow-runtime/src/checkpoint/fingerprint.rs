@@ -1,6 +1,29 @@
 //! Whether a checkpoint fits a pipeline.
 
-use super::{CheckpointError, Manifest, OperatorEntry, error::Vanished};
+use super::{CheckpointError, Manifest, OperatorEntry};
+
+/// An operator whose state would be lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vanished {
+    /// Its uid.
+    pub uid: String,
+    /// What it was.
+    pub kind: String,
+    /// The operator of the pipeline that it may have become: of the same kind, and unknown to the checkpoint.
+    pub became: Option<String>,
+}
+
+impl Vanished {
+    pub(super) fn list(vanished: &[Vanished]) -> String {
+        let one = |v: &Vanished| match &v.became {
+            Some(now) => {
+                format!("`{}` ({}; now `{now}`? then give that one `.uid({:?})`)", v.uid, v.kind, v.uid)
+            }
+            None => format!("`{}` ({})", v.uid, v.kind),
+        };
+        vanished.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
 
 impl Manifest {
     /// Refuses the checkpoint of another job, and one that does not fit these operators.

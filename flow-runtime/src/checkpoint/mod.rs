@@ -9,7 +9,7 @@
 //!
 //! **A checkpoint exists iff its manifest does.** Parts are written first, in any order; the manifest appears at
 //! once and complete, and only if no other run has written it before. On a local directory files and folders are
-//! synced to disk before a write counts as done. What is unreadable is named, never skipped in silence.
+//! synced to disk before a write counts as done; its file system must have hard links, as all common ones have. What is unreadable is named, never skipped in silence.
 //!
 //! A manifest may name parts that lie in the folder of an earlier checkpoint, as long as the newest manifest
 //! before it names them too: a transaction that is still to be committed is carried along like this without
@@ -44,15 +44,19 @@ mod fingerprint;
 mod id;
 mod location;
 mod manifest;
+mod parts;
+mod publish;
 mod restore;
 mod retain;
 mod snapshot;
 mod store;
 
 pub use decide::{Coordinator, Decision, Timing};
-pub use error::{CheckpointError, Damage, Vanished};
+pub use error::{CheckpointError, Damage};
+pub use fingerprint::Vanished;
 pub use id::CheckpointId;
 pub use manifest::{Manifest, OperatorEntry, PartFile, SinkPart, SourcePart, SplitState, StatePart};
+pub use publish::Found;
 pub use restore::{Choice, Restore, RestoreRequest, Restored, Resumed, Wanted, choose};
 pub use snapshot::{
     Entries, Groups, decode_entries, decode_groups, encode_entry, encode_groups, verify_entries,

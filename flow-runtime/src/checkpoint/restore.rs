@@ -5,14 +5,17 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::{CheckpointError, CheckpointId, Manifest, PartFile, SplitState, Store, store::CONCURRENCY};
+use super::{
+    CheckpointError, CheckpointId, Manifest, PartFile, SplitState, Store, publish::Found, store::CONCURRENCY,
+};
 
 /// What the user asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestoreRequest {
     /// The newest checkpoint of the job's own store; a first start where there is none.
     Newest,
-    /// The store or checkpoint at this path or URL, for example a savepoint.
+    /// The store or checkpoint at this path or URL, for example a savepoint; each time the program is started
+    /// anew, even when the run before has completed checkpoints of its own.
     From(String),
     /// No state. The numbers of checkpoints go on after those that are there, so that old and new never mix.
     ///
@@ -28,7 +31,7 @@ pub enum Wanted {
     /// Exactly this.
     Exactly(CheckpointId),
     /// The newest; there must be one.
-    Some,
+    Newest,
 }
 
 /// What [`choose`] chose.
@@ -53,7 +56,7 @@ pub fn choose(
     let location = || location.to_owned();
     let after = match wanted {
         Wanted::NewestAfter(after) => after,
-        Wanted::Some => CheckpointId(0),
+        Wanted::Newest => CheckpointId(0),
         Wanted::Exactly(id) => {
             return match found.iter().find(|(found, _)| *found == id) {
                 Some((_, Ok(manifest))) => Ok(Choice { manifest: Some(manifest.clone()), note: None }),
@@ -69,7 +72,7 @@ pub fn choose(
     };
     let candidates = || found.iter().filter(|(id, _)| *id > after);
     match candidates().next() {
-        None if wanted == Wanted::Some => Err(CheckpointError::NoneFound { location: location() }),
+        None if wanted == Wanted::Newest => Err(CheckpointError::NoneFound { location: location() }),
         None => Ok(Choice::default()),
         Some((_, Ok(manifest))) => Ok(Choice { manifest: Some(manifest.clone()), note: None }),
         Some((id, Err(e))) if !allow_older => {
@@ -129,6 +132,13 @@ impl Restore {
         let own = store.manifests().await?;
         let last = own.first().map(|(id, _)| *id).unwrap_or_default();
         let began_after = *self.began_after.get_or_insert(last);
+        if last < began_after {
+            // Retention keeps the newest, so somebody has emptied the store under the running job. To begin
+            // without state now would be a loss in silence.
+            let available = own.iter().filter(|(_, m)| m.is_ok()).map(|(id, _)| *id).collect();
+            let location = store.location().to_owned();
+            return Err(CheckpointError::NotFound { location, id: began_after, available });
+        }
         let mut resumed = if last > began_after {
             self.load(store, own, Wanted::NewestAfter(began_after), &check).await?
         } else {
@@ -140,7 +150,7 @@ impl Restore {
                 RestoreRequest::From(path) => {
                     let (other, id) = Store::open_checkpoint(path)?;
                     let found = other.manifests().await?;
-                    let wanted = id.map_or(Wanted::Some, Wanted::Exactly);
+                    let wanted = id.map_or(Wanted::Newest, Wanted::Exactly);
                     self.load(&other, found, wanted, &check).await?
                 }
             }
@@ -152,7 +162,7 @@ impl Restore {
     async fn load(
         &self,
         store: &Store,
-        mut found: Vec<(CheckpointId, Result<Manifest, CheckpointError>)>,
+        mut found: Found,
         wanted: Wanted,
         check: &impl Fn(&Manifest) -> Result<(), CheckpointError>,
     ) -> Result<Resumed, CheckpointError> {

@@ -1,6 +1,6 @@
 //! What lies in a store, and what of it may go.
 
-use std::{collections::HashSet, fs, io, path::PathBuf};
+use std::{collections::HashSet, fs, io, path::Path};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::{Error as ObjectError, ObjectStoreExt};
@@ -65,7 +65,7 @@ impl Store {
             // Not through the object store, which gives up on a name that is not UTF-8, even on one beside ours.
             Some(dir) => {
                 let dir = dir.clone();
-                self.blocking("list", String::new(), move || names(&dir, fs::FileType::is_dir)).await?
+                self.blocking("list", String::new(), move || names(&dir, Path::is_dir)).await?
             }
             None => {
                 let prefix = Some(&self.inner.prefix);
@@ -82,7 +82,7 @@ impl Store {
         let name = folder(id);
         if let Some(dir) = &self.inner.local {
             let dir = dir.join(&name);
-            return self.blocking("list", name, move || names(&dir, |t| !t.is_dir())).await;
+            return self.blocking("list", name, move || gone(names(&dir, |p| !p.is_dir()))).await;
         }
         let listed = self.inner.objects.list_with_delimiter(Some(&self.path(&name)?)).await;
         let listed = listed.map_err(|e| CheckpointError::io("list", name, e))?;
@@ -153,11 +153,11 @@ fn checkpoint_of(name: &str) -> Option<CheckpointId> {
     (folder(id) == name).then_some(id)
 }
 
-fn names(dir: &PathBuf, wanted: impl Fn(&fs::FileType) -> bool) -> io::Result<Vec<String>> {
+fn names(dir: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in gone(fs::read_dir(dir).map(Some))?.into_iter().flatten() {
+    for entry in fs::read_dir(dir)? {
         let entry = entry?;
-        if let (Ok(name), true) = (entry.file_name().into_string(), wanted(&entry.file_type()?)) {
+        if let (Ok(name), true) = (entry.file_name().into_string(), wanted(&entry.path())) {
             names.push(name);
         }
     }

@@ -12,6 +12,10 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::CheckpointError;
 
+/// How deep a value may be nested. More than any JSON that `serde_json` parses (128), and little enough for the stack
+/// of a thread even without optimization, where a level takes 3 kB.
+const MAX_DEPTH: usize = 200;
+
 /// Puts key groups into the payload of one part.
 #[must_use]
 pub fn encode_groups(groups: impl IntoIterator<Item = (u32, Vec<u8>)>) -> Bytes {
@@ -90,6 +94,8 @@ impl FusedIterator for Groups {}
 /// (`#[serde(default)]`) and drop others. What serde calls human-readable is written as text (an IP address as
 /// `10.0.0.1`), because inside `untagged` and `flatten` serde expects it so.
 ///
+/// As in most formats, `Some(None)` and `Some(())` come back as `None`; use an enum where that matters.
+///
 /// # Errors
 /// When the `Serialize` of key or value fails; `out` is then as before.
 pub fn encode_entry<K, V>(out: &mut Vec<u8>, key: &K, value: &V) -> Result<(), CheckpointError>
@@ -109,11 +115,13 @@ where
 /// Reads the entries of a group.
 #[must_use]
 pub fn decode_entries<K: DeserializeOwned, V: DeserializeOwned>(group: &[u8]) -> Entries<'_, K, V> {
-    Entries { from: Deserializer::new(group).with_human_readable(), of: std::marker::PhantomData }
+    let mut from = Deserializer::new(group).with_human_readable();
+    from.set_max_depth(MAX_DEPTH);
+    Entries { from, of: std::marker::PhantomData }
 }
 
 /// Whether the entries of a group can be read again: a few types write what they cannot read, such as a `u128`
-/// inside an `untagged` enum. Better found at the first checkpoint than at the first restore.
+/// inside an `untagged` enum, and values nested more than 200 deep are not read. Better found at the first checkpoint than at the first restore.
 ///
 /// # Errors
 /// What a restore would say.

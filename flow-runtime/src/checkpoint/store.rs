@@ -1,24 +1,17 @@
-//! Where checkpoints are kept: reading and writing their files.
+//! Where checkpoints are kept.
 
 use std::{
     fmt,
     hash::{BuildHasher, Hasher, RandomState},
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::AtomicU64},
 };
 
-use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
-use object_store::{
-    Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode, PutPayload, local::LocalFileSystem,
-    memory::InMemory, path::Path,
-};
+use object_store::{ObjectStore, local::LocalFileSystem, memory::InMemory, path::Path};
+use tokio::sync::Mutex;
 
 use super::{
-    CheckpointError, CheckpointId, Damage, Manifest, PartFile, envelope,
+    CheckpointError, CheckpointId, Damage,
     location::{self, Location},
 };
 
@@ -43,8 +36,11 @@ pub(super) struct Inner {
     pub(super) local: Option<PathBuf>,
     location: String,
     /// Random, so that no two runs ever write a file of the same name.
-    run: u64,
-    written: AtomicU64,
+    pub(super) run: u64,
+    /// How many parts this run has begun to write.
+    pub(super) written: AtomicU64,
+    /// Held while a manifest is being written.
+    pub(super) publishing: Arc<Mutex<()>>,
 }
 
 impl Store {
@@ -121,93 +117,14 @@ impl Store {
     fn new(objects: Arc<dyn ObjectStore>, prefix: Path, local: Option<PathBuf>, location: String) -> Self {
         // The standard library's hash keys are random, which saves a dependency.
         let run = RandomState::new().build_hasher().finish();
-        let written = AtomicU64::new(0);
-        Store { inner: Arc::new(Inner { objects, prefix, local, location, run, written }) }
+        let (written, publishing) = (AtomicU64::new(0), Arc::default());
+        Store { inner: Arc::new(Inner { objects, prefix, local, location, run, written, publishing }) }
     }
 
     /// Where it is, for messages; holds no credentials.
     #[must_use]
     pub fn location(&self) -> &str {
         &self.inner.location
-    }
-
-    /// Writes a part of the checkpoint that will be `id`. `name` says for people what it is, such as
-    /// `words.sum-0`; the name of the file is made unique.
-    ///
-    /// # Errors
-    /// When the store refuses.
-    pub async fn put_part(
-        &self,
-        id: CheckpointId,
-        name: &str,
-        payload: Bytes,
-    ) -> Result<PartFile, CheckpointError> {
-        // Unique across the subtasks of this run, and across runs: a run that was thought dead and is still
-        // writing must not touch the files of the next.
-        let number = self.inner.written.fetch_add(1, Ordering::Relaxed);
-        let path = format!("{}/{}.{:016x}-{number}.part", folder(id), file_name(name), self.inner.run);
-        let crc = envelope::crc(&payload);
-        let header = envelope::part_header(&payload, crc);
-        let bytes = payload.len() as u64;
-        let content: PutPayload = [header, payload].into_iter().collect();
-        let at = self.path(&path)?;
-        self.inner.objects.put(&at, content).await.map_err(|e| CheckpointError::io("write", &path, e))?;
-        Ok(PartFile { path, bytes, crc })
-    }
-
-    /// Reads a part and verifies all of it.
-    ///
-    /// # Errors
-    /// When the store refuses, or the part is not what was written.
-    pub async fn get_part(&self, part: &PartFile) -> Result<Bytes, CheckpointError> {
-        let missing = || CheckpointError::damaged(&part.path, Damage::Missing);
-        let file = self.read(&part.path).await?.ok_or_else(missing)?;
-        let (payload, crc) = envelope::open_part(&part.path, &file)?;
-        if payload.len() as u64 != part.bytes || crc != part.crc {
-            return Err(CheckpointError::damaged(&part.path, Damage::Replaced));
-        }
-        Ok(payload)
-    }
-
-    /// Writes the manifest, and thereby completes the checkpoint. All its parts must have been written.
-    ///
-    /// # Errors
-    /// [`Taken`](CheckpointError::Taken) when another run has completed a checkpoint of this number; when the
-    /// store refuses.
-    pub async fn put_manifest(&self, manifest: &Manifest) -> Result<(), CheckpointError> {
-        let path = manifest_path(manifest.id);
-        let file = envelope::seal_manifest(&path, manifest)?;
-        let at = self.path(&path)?;
-        match self.inner.objects.put_opts(&at, file.clone().into(), PutMode::Create.into()).await {
-            Ok(_) => Ok(()),
-            Err(ObjectError::AlreadyExists { .. } | ObjectError::Precondition { .. }) => {
-                // It may be ours all the same, when the answer to a first try was lost on its way.
-                match self.read(&path).await? {
-                    Some(there) if there == file => Ok(()),
-                    _ => {
-                        Err(CheckpointError::Taken { location: self.location().to_owned(), id: manifest.id })
-                    }
-                }
-            }
-            Err(e) => Err(CheckpointError::io("write", path, e)),
-        }
-    }
-
-    /// All checkpoints, newest first; those whose manifest is damaged, or of a later format, with the reason.
-    ///
-    /// # Errors
-    /// When the store refuses. One that merely cannot be read now might be the newest, so nothing is skipped.
-    pub async fn manifests(
-        &self,
-    ) -> Result<Vec<(CheckpointId, Result<Manifest, CheckpointError>)>, CheckpointError> {
-        let mut ids = self.folders().await?;
-        ids.sort_unstable_by(|a, b| b.cmp(a));
-        let found = stream::iter(ids)
-            .map(|id| async move { Ok::<_, CheckpointError>((id, self.manifest(id).await?)) })
-            .buffered(CONCURRENCY)
-            .try_collect::<Vec<_>>()
-            .await?;
-        Ok(found.into_iter().filter_map(|(id, manifest)| Some((id, manifest?))).collect())
     }
 
     /// Refuses a store that holds checkpoints, where an empty one is needed.
@@ -219,33 +136,6 @@ impl Store {
             Ok(())
         } else {
             Err(CheckpointError::NotEmpty { location: self.location().to_owned() })
-        }
-    }
-
-    async fn manifest(
-        &self,
-        id: CheckpointId,
-    ) -> Result<Option<Result<Manifest, CheckpointError>>, CheckpointError> {
-        let path = manifest_path(id);
-        let Some(file) = self.read(&path).await? else { return Ok(None) };
-        let manifest = envelope::open_manifest(&path, &file).and_then(|manifest| {
-            // A folder that was copied under another number.
-            if manifest.id == id {
-                Ok(manifest)
-            } else {
-                Err(CheckpointError::damaged(&path, Damage::Replaced))
-            }
-        });
-        Ok(Some(manifest))
-    }
-
-    /// `None` when there is no such file.
-    async fn read(&self, path: &str) -> Result<Option<Bytes>, CheckpointError> {
-        let failed = |e| CheckpointError::io("read", path, e);
-        match self.inner.objects.get(&self.path(path)?).await {
-            Ok(file) => file.bytes().await.map(Some).map_err(failed),
-            Err(ObjectError::NotFound { .. }) => Ok(None),
-            Err(e) => Err(failed(e)),
         }
     }
 
@@ -266,14 +156,4 @@ impl fmt::Debug for Store {
 
 pub(super) fn folder(id: CheckpointId) -> String {
     format!("chk-{:010}", id.0)
-}
-
-fn manifest_path(id: CheckpointId) -> String {
-    format!("{}/{MANIFEST}", folder(id))
-}
-
-/// Uids may hold anything; file names must not.
-fn file_name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' };
-    name.chars().take(100).map(plain).collect()
 }

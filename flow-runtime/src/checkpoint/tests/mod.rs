@@ -1,6 +1,15 @@
 //! Tests of this folder, one file per file.
 
+mod damage;
+mod decide;
+mod fingerprint;
+mod location;
+mod publish;
+mod restore;
+mod retain;
+mod snapshot;
 mod store;
+mod types;
 
 use bytes::Bytes;
 
@@ -31,4 +40,12 @@ fn directory() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path().to_str().unwrap()).unwrap();
     (dir, store)
+}
+
+/// The one file in `dir` and below whose name contains `part`.
+fn file_like(dir: &std::path::Path, part: &str) -> std::path::PathBuf {
+    let pattern = format!("{}/**/*{part}*", dir.display());
+    let found: Vec<_> = glob::glob(&pattern).unwrap().map(Result::unwrap).filter(|p| p.is_file()).collect();
+    assert_eq!(found.len(), 1, "{part}: {found:?}");
+    found[0].clone()
 }
