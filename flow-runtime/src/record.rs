@@ -4,7 +4,10 @@
 //! state) it becomes [`Record::Owned`], and on the other side it is *lent* again in the form it had before, so that
 //! the same closures fit both a fused and a distributed chain.
 
-use std::hash::{Hash, Hasher};
+use std::{
+    hash::{Hash, Hasher},
+    marker::PhantomData,
+};
 
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -296,6 +299,50 @@ impl<T: 'static> OwnPlain for &mut Owning<T> {
     #[inline(always)]
     fn own(self) -> Plain<T> {
         Plain(self.0.take().expect("owned once"))
+    }
+}
+
+/// Names the owned form of a record without owning it, by the same choice as [`Owning`].
+#[derive(Debug)]
+pub struct Witness<'a, T>(PhantomData<&'a T>);
+
+impl<'a, T> Witness<'a, T> {
+    /// For the type of this record.
+    #[inline(always)]
+    pub fn new(_: &'a T) -> Self {
+        Witness(PhantomData)
+    }
+}
+
+/// See [`Witness`].
+pub trait WitnessRecord {
+    /// The owned form.
+    type Owned;
+    /// Its type.
+    fn owned(self) -> PhantomData<Self::Owned>;
+}
+
+impl<T: Record> WitnessRecord for Witness<'_, T> {
+    type Owned = T::Owned;
+    #[inline(always)]
+    fn owned(self) -> PhantomData<T::Owned> {
+        PhantomData
+    }
+}
+
+/// See [`Witness`].
+pub trait WitnessPlain {
+    /// The owned form.
+    type Owned;
+    /// Its type.
+    fn owned(self) -> PhantomData<Self::Owned>;
+}
+
+impl<T: 'static> WitnessPlain for &Witness<'_, T> {
+    type Owned = Plain<T>;
+    #[inline(always)]
+    fn owned(self) -> PhantomData<Plain<T>> {
+        PhantomData
     }
 }
 

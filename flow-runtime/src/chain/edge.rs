@@ -93,6 +93,8 @@ pub struct Outgoing<T> {
     buffers: Vec<Vec<T>>,
     full: Vec<Parcel>,
     sender: usize,
+    /// Whether there are as many receivers as senders.
+    paired: bool,
     key_groups: KeyGroups,
     round_robin: usize,
     /// The targets of `rescale`: a fair share of all.
@@ -114,6 +116,7 @@ impl<T: Portable> Outgoing<T> {
             buffers: (0..targets).map(|_| Vec::new()).collect(),
             full: Vec::new(),
             sender,
+            paired: senders == targets,
             key_groups: KeyGroups { max_parallelism, parallelism: targets as u32 },
             // Subtasks start at different targets, so that few records do not all meet at the first.
             round_robin: sender,
@@ -132,6 +135,12 @@ impl<T: Portable> Outgoing<T> {
     #[inline(always)]
     pub fn forward(&self) -> usize {
         self.sender
+    }
+
+    /// To the subtask of the same index if both sides have as many, and otherwise to each in turn.
+    #[inline(always)]
+    pub fn forward_or_rebalance(&mut self) -> usize {
+        if self.paired { self.sender } else { self.rebalance() }
     }
 
     /// To each in turn.

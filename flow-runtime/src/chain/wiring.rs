@@ -14,8 +14,8 @@ use crate::{
     error::Error,
     plan::Plan,
     record::{Lend, Portable},
-    sink::{Sink, SinkContext, SinkHandle, SinkPort},
-    source::{ChainSource, Source, SourceContext, SourceDriver},
+    sink::{ExactlyOnce, Sink, SinkContext, SinkHandle, SinkPort},
+    source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
     state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
     worker::{Control, Shared},
 };
@@ -235,6 +235,11 @@ impl Chain<'_> {
         handle
     }
 
+    /// As [`sink`](Self::sink), for a pipeline that promises exactly once.
+    pub fn exactly_once_sink<S: ExactlyOnce>(&mut self, operator: usize, sink: S) -> SinkHandle<S> {
+        self.sink(operator, sink)
+    }
+
     /// An output at the end of the chain, and the edge by which the next chain receives it. `parallelism` is the
     /// receiver's; `forward` asks for the same subtask, which needs equal parallelisms on both sides and is dealt out
     /// in turn otherwise.
@@ -282,6 +287,15 @@ impl Chain<'_> {
         environment.control.expect_source(operator, self.parallelism);
         let driver = Box::new(ChainSource::new(source, cx, operator, environment, run));
         self.head = Some(Head::Source { operator, driver });
+    }
+
+    /// As [`source`](Self::source), for a pipeline that promises not to lose a record.
+    pub fn rewindable_source<S, F>(&mut self, operator: usize, source: S, run: F)
+    where
+        S: Rewindable,
+        F: FnMut(&mut S::Batch) -> Result<(), ChainError> + 'static,
+    {
+        self.source(operator, source, run);
     }
 
     /// The chain reads edges; `run` is its loop over a parcel.

@@ -13,7 +13,7 @@ pub struct KeyGroup(pub u32);
 
 /// How key groups are dealt out: group `g` of `max_parallelism` belongs to subtask `g * parallelism / max_parallelism`.
 #[derive(Clone, Copy, Debug)]
-pub struct KeyGroups {
+pub(crate) struct KeyGroups {
     pub(crate) max_parallelism: u32,
     pub(crate) parallelism: u32,
 }
@@ -63,6 +63,10 @@ pub trait Key: Record<Owned: StoredKey> + Hash {
 /// The owned form of a [`Key`], in state and between subtasks.
 pub trait StoredKey: Lend + Portable + Hash + Eq + Clone {}
 impl<K: Lend + Portable + Hash + Eq + Clone> StoredKey for K {}
+
+/// What a type parameter of a key of your own has to be.
+pub trait StoredKeyPart: Portable + Hash + Eq + Clone {}
+impl<K: Portable + Hash + Eq + Clone> StoredKeyPart for K {}
 
 impl Key for &str {
     #[inline(always)]

@@ -5,7 +5,7 @@ mod key;
 mod table;
 
 pub use aggregate::Sum;
-pub use key::{Key, KeyGroup, StoredKey};
+pub use key::{Key, KeyGroup, StoredKey, StoredKeyPart};
 pub(crate) use key::{KeyGroups, hash};
 pub use table::{Keyed, StateValue, Table};
 pub(crate) use table::StatePort;

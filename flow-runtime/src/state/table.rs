@@ -3,6 +3,7 @@
 use std::{
     cell::{RefCell, RefMut},
     collections::BTreeMap,
+    marker::PhantomData,
     rc::Rc,
 };
 
@@ -102,6 +103,18 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     pub fn results(&mut self) -> impl Iterator<Item = (Slot<K>, V)> {
         std::mem::take(&mut self.entries).into_iter().map(|(key, value)| (Slot::new(key), value))
     }
+}
+
+impl<K, T> Table<K, Option<T>> {
+    /// Says what the state is, so that a closure over it can be checked.
+    #[inline(always)]
+    pub fn holds(&self, _: PhantomData<T>) {}
+}
+
+impl<K, B, T> Table<K, Option<(B, T)>> {
+    /// As [`holds`](Self::holds), for a record with what it is compared by.
+    #[inline(always)]
+    pub fn holds_by(&self, _: &B, _: PhantomData<T>) {}
 }
 
 impl<K: StoredKey, V> Table<K, Option<V>>

@@ -188,7 +188,7 @@ fn one_attempt<D: Definition>(
     let timing = Timing {
         interval: config.interval(plan),
         min_pause: Duration::ZERO,
-        timeout: Duration::from_secs(600),
+        timeout: None,
     };
     tokio.spawn(attempt::trigger(Arc::clone(&control), environment.last, timing));
     let workers = plan.workers(config.parallelism);
