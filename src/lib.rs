@@ -9,7 +9,8 @@ pub use flow_runtime::{
     job::{Definition, Job},
     sink, source,
     state::{Key, Sum},
-    worker::{Config, Ending, Restart, Summary, run},
+    ops::run,
+    worker::{self, Config, Ending, Restart, Summary},
 };
 
 #[doc(hidden)]

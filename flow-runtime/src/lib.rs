@@ -12,6 +12,7 @@ pub mod checkpoint;
 pub mod connectors;
 pub mod error;
 pub mod job;
+pub mod ops;
 pub mod plan;
 #[doc(hidden)]
 pub mod private;

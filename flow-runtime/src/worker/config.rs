@@ -71,13 +71,20 @@ impl Config {
     /// # Errors
     /// When `FLOW_PARALLELISM` is no positive number.
     pub fn of(plan: &Plan) -> Result<Self, Error> {
-        Ok(Config {
-            parallelism: match plan.parallelism {
-                Some(parallelism) => parallelism,
-                None => from_environment()?
-                    .or_else(|| std::thread::available_parallelism().ok().map(NonZeroUsize::get))
-                    .unwrap_or(1),
-            },
+        let parallelism = match plan.parallelism {
+            Some(parallelism) => parallelism,
+            None => from_environment()?
+                .or_else(|| std::thread::available_parallelism().ok().map(NonZeroUsize::get))
+                .unwrap_or(1),
+        };
+        Ok(Self::with_parallelism(plan, parallelism))
+    }
+
+    /// What the pipeline says, with another parallelism.
+    #[must_use]
+    pub fn with_parallelism(plan: &Plan, parallelism: usize) -> Self {
+        Config {
+            parallelism,
             max_parallelism: plan.max_parallelism.unwrap_or(Self::MAX_PARALLELISM),
             checkpoint_dir: None,
             checkpoint_interval: plan.checkpoint,
@@ -86,7 +93,7 @@ impl Config {
             allow_older_checkpoint: false,
             allow_dropped_state: false,
             restart: Restart::default(),
-        })
+        }
     }
 
     /// How often to take a checkpoint, if at all. Without an interval of its own a job takes one every 10 seconds:

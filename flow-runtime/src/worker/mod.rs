@@ -18,3 +18,4 @@ pub use control::Ending;
 pub(crate) use panics::in_user_code;
 pub(crate) use shared::Shared;
 pub use supervise::{Summary, run};
+pub(crate) use supervise::{Stop, run_until};
