@@ -1,3 +1,9 @@
 //! Sources and sinks for what is out there. They know the traits in [`source`](crate::source) and
 //! [`sink`](crate::sink), never the engine.
 
+pub mod collection;
+pub mod file;
+
+mod text;
+
+pub use text::{Lines, TextBatch};
