@@ -4,12 +4,13 @@
 
 pub use flow_macros::{Key, pipeline};
 pub use flow_runtime::{
+    checkpoint,
     connectors::*,
     error::{BoxError, Error},
     job::{Definition, Job},
-    sink, source,
-    state::{Key, Sum},
     ops::run,
+    plan, sink, source,
+    state::{Key, Sum},
     worker::{self, Config, Ending, Restart, Summary},
 };
 
