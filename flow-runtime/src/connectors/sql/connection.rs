@@ -1,14 +1,12 @@
 //! A connection to whichever database the URL names.
 
-#[cfg(feature = "sqlite")]
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use diesel::QueryResult;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 use diesel_async::{AnsiTransactionManager, TransactionManager};
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{
     error::SqlError,
@@ -104,12 +102,18 @@ impl Connection {
 
     /// SQLite has one writer at a time: the subtasks of one process queue for it here, in order and asleep, instead of
     /// trying again and again. Nothing for a server.
-    pub(super) async fn turn(&self) -> Option<OwnedMutexGuard<()>> {
-        match self {
+    pub(super) fn turn(&self) -> impl Future<Output = Option<OwnedMutexGuard<()>>> + Send + use<> {
+        let turn: Option<Arc<Mutex<()>>> = match self {
             #[cfg(feature = "sqlite")]
-            Connection::Sqlite(sqlite) => Some(Arc::clone(&sqlite.turn).lock_owned().await),
+            Connection::Sqlite(sqlite) => Some(Arc::clone(&sqlite.turn)),
             #[allow(unreachable_patterns, reason = "reachable with another feature")]
             _ => None,
+        };
+        async move {
+            match turn {
+                Some(turn) => Some(turn.lock_owned().await),
+                None => None,
+            }
         }
     }
 

@@ -205,6 +205,11 @@ pub(super) async fn take_over(
             )));
         }
     }
+    let before = entries(connection, owner).await?;
+    if before.len() >= cx.parallelism && before.iter().all(|entry| entry.attempt == owner.attempt) {
+        // Another process of this attempt was here first, and its subtasks may have moved on already.
+        return Ok(());
+    }
     let [job, sink] = owner.params();
     connection
         .run(Statement::new(vec![
@@ -226,7 +231,12 @@ pub(super) async fn take_over(
     Ok(())
 }
 
+/// If another run adds the same row at the same time one of the two owns it, and the other fails to open.
 async fn add(connection: &mut Connection, owner: &Owner, subtask: i64) -> QueryResult<()> {
+    let tail = match connection.backend() {
+        Backend::Mysql => ") ON DUPLICATE KEY UPDATE subtask = VALUES(subtask)",
+        _ => ") ON CONFLICT (job, sink, subtask) DO NOTHING",
+    };
     let [job, sink] = owner.params();
     connection
         .run(Statement::new(vec![
@@ -238,7 +248,7 @@ async fn add(connection: &mut Connection, owner: &Owner, subtask: i64) -> QueryR
             Part::Param(Value::Int(subtask)),
             Part::sql(", 0, "),
             Part::Param(Value::Int(owner.attempt)),
-            Part::sql(")"),
+            Part::sql(tail),
         ]))
         .await?;
     Ok(())
