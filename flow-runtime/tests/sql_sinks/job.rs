@@ -155,7 +155,7 @@ impl<S: Sink> Subtask<S> {
             match self.committer.commit(CheckpointId(checkpoint), handle).await {
                 Err(CommitError::Retry(_)) => {
                     tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(Duration::from_millis(500));
+                    pause = (pause * 2).min(Duration::from_millis(200));
                 }
                 outcome => return outcome,
             }

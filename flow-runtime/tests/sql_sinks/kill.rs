@@ -36,7 +36,7 @@ async fn totals_are_exact(db: Database, service: &'static str) {
     let done = Arc::clone(&over);
     let killer = tokio::task::spawn_blocking(move || {
         for i in 0..KILLS {
-            std::thread::sleep(Duration::from_millis(400 + u64::from(i * 37 % 11) * 30));
+            std::thread::sleep(Duration::from_millis(900 + u64::from(i * 37 % 11) * 60));
             control(service, "kill");
             control(service, "start");
         }

@@ -5,7 +5,7 @@
 //! catalogue, of a statement's parameters by preparing it without types. Integers, floats and bytes are then bound as
 //! such, and everything else as text with a cast, which reads it as it would read a literal between quotes.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use diesel::{QueryResult, QueryableByName, sql_types::Text};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
@@ -32,7 +32,10 @@ const ENGLISH: &str =
 
 impl Postgres {
     pub(super) async fn open(url: &str) -> Result<Self, String> {
-        let mut diesel = AsyncPgConnection::establish(url).await.map_err(|error| error.to_string())?;
+        let mut diesel = match AsyncPgConnection::establish(url).await {
+            Ok(diesel) => diesel,
+            Err(error) => return Err(format!("{error}{}", unreachable(url).await)),
+        };
         diesel.batch_execute(SETUP).await.map_err(|error| error.to_string())?;
         let _ = diesel.batch_execute(ENGLISH).await;
         Ok(Postgres { diesel, types: HashMap::new() })
@@ -63,6 +66,18 @@ impl Postgres {
         let types: Vec<_> = types?.into_iter().map(|t| t.kind).collect();
         self.types.insert(text, types.clone());
         Ok(types)
+    }
+}
+
+/// The driver does not say why there is no connection; the system does. Nothing if there could be one.
+async fn unreachable(url: &str) -> String {
+    let Ok(url) = url::Url::parse(url) else { return String::new() };
+    let address = (url.host_str().unwrap_or("localhost"), url.port().unwrap_or(5432));
+    let probe = tokio::net::TcpStream::connect(address);
+    match tokio::time::timeout(Duration::from_secs(2), probe).await {
+        Ok(Ok(_)) => String::new(),
+        Ok(Err(error)) => format!(": {error}"),
+        Err(_) => ": no answer".to_owned(),
     }
 }
 
