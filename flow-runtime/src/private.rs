@@ -1,16 +1,14 @@
 //! The only door for generated code. No stability is promised behind it.
 
+use crate::source::Bounded;
 pub use crate::{
     chain::{At, Edge, Wiring},
     job::{Definition, Job},
     plan::{EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
-    record::{
-        Lend, OwnPlain, OwnRecord, Owning, Plain, Record, Slot, Witness, WitnessPlain, WitnessRecord,
-    },
+    record::{Lend, OwnPlain, OwnRecord, Owning, Plain, Record, Slot, Witness, WitnessPlain, WitnessRecord},
     source::Batch,
     state::{Key, StoredKeyPart},
 };
-use crate::source::Bounded;
 
 /// A record for one more reader of a stream.
 #[inline(always)]

@@ -15,6 +15,6 @@ pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received};
 pub(crate) use operator::{Part, build};
 pub(crate) use position::Fault;
 pub use position::{At, ChainError, Skipped};
-pub use wiring::{Chain, Wiring};
 pub(crate) use wiring::Environment;
+pub use wiring::{Chain, Wiring};
 pub(crate) use work::Work;

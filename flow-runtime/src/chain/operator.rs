@@ -100,20 +100,26 @@ fn build_chain<'s>(
     let mut inputs: Vec<Receive> = Vec::new();
     if let Head::Edges { ids, .. } = &head {
         for &id in ids {
-            let stream = streams[id].take().expect("an edge is built before the chain that reads it, and read once");
+            let stream =
+                streams[id].take().expect("an edge is built before the chain that reads it, and read once");
             let edge = &place.edges[id];
             let returns = Returns { credits: Arc::clone(&edge.credits), receivers: edge.receivers };
             match edge.partition {
                 Partition::Forward => {
                     let mut input = builder.new_input(stream, Pipeline);
                     inputs.push(Box::new(move |queue| {
-                        input.for_each(|time, parcels| queue.arrive(*time.least().unwrap_or(&0), parcels, &returns));
+                        input.for_each(|time, parcels| {
+                            queue.arrive(*time.least().unwrap_or(&0), parcels, &returns)
+                        });
                     }));
                 }
                 Partition::Exchange => {
-                    let mut input = builder.new_input(stream, Exchange::new(|parcel: &Parcel| parcel.target as u64));
+                    let mut input =
+                        builder.new_input(stream, Exchange::new(|parcel: &Parcel| parcel.target as u64));
                     inputs.push(Box::new(move |queue| {
-                        input.for_each(|time, parcels| queue.arrive(*time.least().unwrap_or(&0), parcels, &returns));
+                        input.for_each(|time, parcels| {
+                            queue.arrive(*time.least().unwrap_or(&0), parcels, &returns)
+                        });
                     }));
                 }
             }
@@ -168,7 +174,13 @@ fn build_chain<'s>(
                 capabilities,
                 ways_out,
                 scratch: Vec::new(),
-                parts: Parts { out: parts_out, current: parts_capability, open: BTreeMap::new(), written, writes },
+                parts: Parts {
+                    out: parts_out,
+                    current: parts_capability,
+                    open: BTreeMap::new(),
+                    written,
+                    writes,
+                },
                 states,
                 sinks,
                 finish,
@@ -291,10 +303,16 @@ struct Subtask {
 
 impl Subtask {
     /// One turn. Returns whether the chain is done.
-    fn schedule(&mut self, operator: &mut Operator, frontiers: &[MutableAntichain<u64>]) -> Result<bool, Error> {
+    fn schedule(
+        &mut self,
+        operator: &mut Operator,
+        frontiers: &[MutableAntichain<u64>],
+    ) -> Result<bool, Error> {
         if !self.capabilities_dropped() {
             match operator {
-                Operator::Source { operator, driver, finished } => self.read(*operator, &mut **driver, finished)?,
+                Operator::Source { operator, driver, finished } => {
+                    self.read(*operator, &mut **driver, finished)?
+                }
                 Operator::Inner { run, inputs, queue } => {
                     for receive in inputs {
                         receive(queue);
@@ -311,7 +329,12 @@ impl Subtask {
     }
 
     /// A source chain's turn: ends epochs when asked to, and otherwise reads.
-    fn read(&mut self, operator: usize, driver: &mut dyn SourceDriver, finished: &mut bool) -> Result<(), Error> {
+    fn read(
+        &mut self,
+        operator: usize,
+        driver: &mut dyn SourceDriver,
+        finished: &mut bool,
+    ) -> Result<(), Error> {
         let began = Instant::now();
         loop {
             let last = self.environment.control.last();
@@ -429,7 +452,9 @@ impl Subtask {
     /// The end of the input: runs what follows the aggregates of a batch pipeline.
     fn finish(&mut self) -> Result<(), Error> {
         for run in &mut self.finish {
-            self.work.run(run).map_err(|error| self.work.place(error, Some("the end of the input".to_owned())))?;
+            self.work
+                .run(run)
+                .map_err(|error| self.work.place(error, Some("the end of the input".to_owned())))?;
         }
         self.send();
         Ok(())
@@ -441,7 +466,11 @@ impl Subtask {
         let mut parts = Vec::new();
         if let Some(driver) = source {
             let uid = driver.uid().to_owned();
-            parts.push(Part::Source(SourcePart { uid, subtask: self.work.subtask, splits: driver.positions()? }));
+            parts.push(Part::Source(SourcePart {
+                uid,
+                subtask: self.work.subtask,
+                splits: driver.positions()?,
+            }));
         }
         let snapshots: Vec<_> =
             self.states.iter().map(|(uid, state)| (uid.to_string(), state.snapshot(self.groups))).collect();
@@ -452,9 +481,9 @@ impl Subtask {
         self.environment.tokio.spawn(async move {
             let write = async {
                 for (uid, encode) in snapshots {
-                    let encoded = tokio::task::spawn_blocking(encode)
-                        .await
-                        .map_err(|e| Error::Config(format!("the snapshot of `{uid}` could not be encoded: {e}")))??;
+                    let encoded = tokio::task::spawn_blocking(encode).await.map_err(|e| {
+                        Error::Config(format!("the snapshot of `{uid}` could not be encoded: {e}"))
+                    })??;
                     let name = format!("{:016x}-{uid}-{subtask}-state", environment.attempt);
                     let file = environment.store.put_part(checkpoint, &name, encoded).await?;
                     parts.push(Part::State(StatePart { uid, subtask, file }));

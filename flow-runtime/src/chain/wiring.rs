@@ -128,7 +128,12 @@ impl Wiring {
     }
 
     /// Wires a helper function, whose operators get the uid of its call as a prefix. `operator` is the call's.
-    pub fn part<R>(&mut self, operator: usize, plan: &'static Plan, wire: impl FnOnce(&mut Wiring) -> R) -> R {
+    pub fn part<R>(
+        &mut self,
+        operator: usize,
+        plan: &'static Plan,
+        wire: impl FnOnce(&mut Wiring) -> R,
+    ) -> R {
         let prefix = format!("{}/", self.operators[self.base + operator].uid);
         let base = std::mem::replace(&mut self.base, self.operators.len());
         self.add_operators(plan, &prefix);

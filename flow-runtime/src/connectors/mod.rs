@@ -3,6 +3,10 @@
 
 pub mod collection;
 pub mod file;
+#[cfg(feature = "kafka")]
+pub mod kafka;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub mod sql;
 
 mod text;
 

@@ -96,7 +96,8 @@ fn command<A, E: Entry<A>>(plan: &'static Plan) -> Result<Command, String> {
     // clap would panic.
     for argument in own.get_arguments() {
         let clash = user.get_arguments().any(|user| {
-            user.get_id() == argument.get_id() || (user.get_long().is_some() && user.get_long() == argument.get_long())
+            user.get_id() == argument.get_id()
+                || (user.get_long().is_some() && user.get_long() == argument.get_long())
         });
         if clash {
             return Err(format!(
@@ -110,7 +111,8 @@ fn command<A, E: Entry<A>>(plan: &'static Plan) -> Result<Command, String> {
         .value_parser(clap::builder::EnumValueParser::<PlanFormat>::new())
         .default_value("text")
         .help("How to print it");
-    let plan_command = Command::new("plan").about("Shows the job's operators and chains, and runs nothing").arg(format);
+    let plan_command =
+        Command::new("plan").about("Shows the job's operators and chains, and runs nothing").arg(format);
     Ok(JobArguments::augment_args(user)
         .about(format!("The streaming job `{}`", plan.name))
         .next_help_heading(HEADING)
@@ -126,9 +128,14 @@ fn usage(error: &clap::Error) -> ExitCode {
 }
 
 fn start_log() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,flow_runtime=info"));
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,flow_runtime=info"));
     // A program that has set up its own log keeps it.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .try_init();
 }
 
 fn report(plan: &Plan, outcome: Result<Summary, Error>) -> ExitCode {

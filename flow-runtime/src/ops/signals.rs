@@ -10,7 +10,9 @@ use crate::worker::Stop;
 pub(super) fn listen(stop: Stop) {
     let mut signals = match Signals::new([SIGINT, SIGTERM]) {
         Ok(signals) => signals,
-        Err(error) => return tracing::warn!("cannot listen to signals, so they end the job at once: {error}"),
+        Err(error) => {
+            return tracing::warn!("cannot listen to signals, so they end the job at once: {error}");
+        }
     };
     std::thread::spawn(move || {
         for (count, signal) in signals.forever().enumerate() {

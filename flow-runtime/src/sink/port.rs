@@ -64,7 +64,14 @@ impl<S: Sink> SinkHandle<S> {
         let sink = Arc::new(sink);
         let buffer = sink.buffer(&cx);
         let dormant = active.then(|| (operator, Arc::clone(environment)));
-        SinkHandle(Rc::new(RefCell::new(Feeder { buffer, sealed: VecDeque::new(), lines: None, sink, cx, dormant })))
+        SinkHandle(Rc::new(RefCell::new(Feeder {
+            buffer,
+            sealed: VecDeque::new(),
+            lines: None,
+            sink,
+            cx,
+            dormant,
+        })))
     }
 
     /// For the time of one batch.

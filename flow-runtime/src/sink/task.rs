@@ -165,7 +165,9 @@ impl<S: Sink> SinkTask<S> {
             if let Some(restored) = &self.environment.restored {
                 for (subtask, checkpoint, bytes) in restored.handles(&self.cx.operator) {
                     let handle = rmp_serde::from_slice(&bytes).map_err(|e| {
-                        self.failed(format!("the handle of checkpoint {checkpoint} cannot be read: {e}").into())
+                        self.failed(
+                            format!("the handle of checkpoint {checkpoint} cannot be read: {e}").into(),
+                        )
                     })?;
                     handles.push(Recovered { subtask, checkpoint, handle });
                 }

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Batch, Progress, Source, SourceContext, Split, feed::{Feed, Supply}, splits::Assigner};
+use super::{
+    Batch, Progress, Source, SourceContext, Split,
+    feed::{Feed, Supply},
+    splits::Assigner,
+};
 use crate::{
     chain::{ChainError, Environment, Fault, Work},
     checkpoint::SplitState,
@@ -52,7 +56,13 @@ where
     S: Source,
     F: FnMut(&mut S::Batch) -> Result<(), ChainError>,
 {
-    pub(crate) fn new(source: S, cx: SourceContext, operator: usize, environment: Arc<Environment>, run: F) -> Self {
+    pub(crate) fn new(
+        source: S,
+        cx: SourceContext,
+        operator: usize,
+        environment: Arc<Environment>,
+        run: F,
+    ) -> Self {
         let source = Arc::new(source);
         ChainSource { source, cx, operator, environment, feed: None, positions: BTreeMap::new(), run }
     }
@@ -102,7 +112,9 @@ where
         let outcome = work.run(|| (self.run)(&mut fetched.batch));
         let outcome = match outcome {
             Ok(()) => match fetched.batch.error() {
-                Some(cause) => Err(ChainError { operator: self.operator, record: u64::MAX, fault: Fault::Source(cause) }),
+                Some(cause) => {
+                    Err(ChainError { operator: self.operator, record: u64::MAX, fault: Fault::Source(cause) })
+                }
                 None => Ok(()),
             },
             failed => failed,
@@ -112,7 +124,11 @@ where
                 u64::MAX => None,
                 index => fetched.batch.describe(index).or_else(|| {
                     let split = fetched.advanced.first().or(self.positions.values().next())?;
-                    Some(format!("record {index} of a batch of `{}` that ends at {}", split.id(), split.position()))
+                    Some(format!(
+                        "record {index} of a batch of `{}` that ends at {}",
+                        split.id(),
+                        split.position()
+                    ))
                 }),
             };
             return Err(work.place(error, record));

@@ -145,10 +145,8 @@ impl<S: Source> Drop for Feed<S> {
 
 impl<S: Source> Inline<S> {
     fn fetch(&mut self, bell: &Arc<Bell>, tokio: &tokio::runtime::Handle) -> Result<Supply<S>, BoxError> {
-        let mut fetched = self
-            .spare
-            .take()
-            .unwrap_or_else(|| Fetched { batch: self.reader.batch(), advanced: Vec::new() });
+        let mut fetched =
+            self.spare.take().unwrap_or_else(|| Fetched { batch: self.reader.batch(), advanced: Vec::new() });
         // Readers may use tokio's clock.
         let _entered = tokio.enter();
         let waker = Waker::from(Arc::clone(bell));

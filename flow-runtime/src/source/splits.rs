@@ -46,7 +46,10 @@ impl<Sp: Split> Assigner<Sp> {
                 let mut splits = Vec::new();
                 for split in restored.unwrap_or_default() {
                     splits.push(rmp_serde::from_slice::<Sp>(&split.data).map_err(|e| {
-                        format!("the checkpoint's position of `{}` is of another kind of source: {e}", split.id)
+                        format!(
+                            "the checkpoint's position of `{}` is of another kind of source: {e}",
+                            split.id
+                        )
                     })?);
                 }
                 splits.sort_by_key(Split::id);

@@ -7,5 +7,5 @@ mod table;
 pub use aggregate::Sum;
 pub use key::{Key, KeyGroup, StoredKey, StoredKeyPart};
 pub(crate) use key::{KeyGroups, hash};
-pub use table::{Keyed, StateValue, Table};
 pub(crate) use table::StatePort;
+pub use table::{Keyed, StateValue, Table};

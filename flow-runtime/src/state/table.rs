@@ -73,7 +73,9 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
         // are known, and those are nearly all.
         match self.entries.find_entry(hash, |(stored, _)| key.is(stored)) {
             Ok(entry) => &mut entry.into_mut().1,
-            Err(absent) => &mut absent.into_table().insert_unique(hash, (key.store(), initial()), rehash).into_mut().1,
+            Err(absent) => {
+                &mut absent.into_table().insert_unique(hash, (key.store(), initial()), rehash).into_mut().1
+            }
         }
     }
 

@@ -42,7 +42,13 @@ pub(super) fn run(
     Ok(())
 }
 
-fn work(worker: &mut Worker, environment: &Arc<Environment>, plan: &'static Plan, build: &Build, retain: usize) {
+fn work(
+    worker: &mut Worker,
+    environment: &Arc<Environment>,
+    plan: &'static Plan,
+    build: &Build,
+    retain: usize,
+) {
     let control = &environment.control;
     control.register_worker();
     let mut wiring = Wiring::new(Arc::clone(environment), plan, worker.index());

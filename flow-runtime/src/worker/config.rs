@@ -33,7 +33,11 @@ pub enum Restart {
 
 impl Default for Restart {
     fn default() -> Self {
-        Restart::Exponential { attempts: 10, initial: Duration::from_millis(100), max: Duration::from_secs(60) }
+        Restart::Exponential {
+            attempts: 10,
+            initial: Duration::from_millis(100),
+            max: Duration::from_secs(60),
+        }
     }
 }
 
@@ -149,7 +153,9 @@ fn from_environment() -> Result<Option<usize>, Error> {
         Err(_) => Ok(None),
         Ok(text) => match text.trim().parse() {
             Ok(parallelism) if parallelism > 0 => Ok(Some(parallelism)),
-            _ => Err(Error::Config(format!("FLOW_PARALLELISM is `{text}`, but must be a number of at least 1"))),
+            _ => Err(Error::Config(format!(
+                "FLOW_PARALLELISM is `{text}`, but must be a number of at least 1"
+            ))),
         },
     }
 }

@@ -13,9 +13,9 @@ mod supervise;
 
 pub(crate) use alarm::Alarm;
 pub use config::{Config, Restart};
-pub(crate) use control::{Control, Last};
 pub use control::Ending;
+pub(crate) use control::{Control, Last};
 pub(crate) use panics::in_user_code;
 pub(crate) use shared::Shared;
-pub use supervise::{Summary, run};
 pub(crate) use supervise::{Stop, run_until};
+pub use supervise::{Summary, run};

@@ -114,7 +114,9 @@ pub(crate) fn run_until<D: Definition>(job: &Job<D>, config: &Config, stop: &Sto
             if stop.requested() {
                 return Err(error);
             }
-            std::thread::sleep(until.saturating_duration_since(Instant::now()).min(Duration::from_millis(50)));
+            std::thread::sleep(
+                until.saturating_duration_since(Instant::now()).min(Duration::from_millis(50)),
+            );
         }
     }
 }
@@ -185,11 +187,7 @@ fn one_attempt<D: Definition>(
         shared: Shared::default(),
     });
     stop.watch(Some(&control));
-    let timing = Timing {
-        interval: config.interval(plan),
-        min_pause: Duration::ZERO,
-        timeout: None,
-    };
+    let timing = Timing { interval: config.interval(plan), min_pause: Duration::ZERO, timeout: None };
     tokio.spawn(attempt::trigger(Arc::clone(&control), environment.last, timing));
     let workers = plan.workers(config.parallelism);
     let ran = attempt::run(&environment, plan, job.build(), workers, config.retain);
@@ -224,7 +222,9 @@ fn report_start(plan: &Plan, config: &Config, restored: Option<&Restored>, store
             manifest.id,
             store.location()
         ),
-        None => tracing::info!(job = plan.name, parallelism = config.parallelism, "starting from the beginning"),
+        None => {
+            tracing::info!(job = plan.name, parallelism = config.parallelism, "starting from the beginning")
+        }
     }
 }
 
