@@ -120,6 +120,3 @@ pub fn messages(topics: impl IntoTopics) -> KafkaSource<Messages> {
 pub fn with_format<F: Format>(topics: impl IntoTopics, format: F) -> KafkaSource<F> {
     KafkaSource::new(topics, format)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,65 +1,16 @@
 //! The source against the mock broker.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::{Duration, Instant};
 
+use flow_runtime::{
+    connectors::kafka::{
+        AtEnd, KafkaSource, KafkaSplit, Lines, Start, json, lines, messages, mock::MockBroker,
+    },
+    source::{Batch, Progress, Source, SourceReader, Split},
+};
 use tokio::time::timeout;
 
-use super::{mock::MockBroker, *};
-use crate::{
-    error::BoxError,
-    source::{Batch, Fetched, Progress, Source, SourceContext, SourceReader},
-};
-
-const PATIENCE: Duration = Duration::from_secs(30);
-
-fn context(subtask: usize, parallelism: usize) -> SourceContext {
-    SourceContext { job: "test".into(), operator: "source".into(), subtask, parallelism }
-}
-
-/// A reader with its batch, and how far it has read.
-struct Reading<S: Source> {
-    reader: S::Reader,
-    fetched: Fetched<S::Batch, S::Split>,
-    positions: HashMap<i32, KafkaSplit>,
-}
-
-impl<F: Format, E: Send + Sync + 'static> Reading<KafkaSource<F, E>> {
-    async fn open(source: &KafkaSource<F, E>, splits: Vec<KafkaSplit>) -> Result<Self, BoxError> {
-        let positions = splits.iter().map(|split| (split.partition(), split.clone())).collect();
-        let reader = source.open(context(0, 1), splits).await?;
-        let fetched = Fetched { batch: reader.batch(), advanced: Vec::new() };
-        Ok(Reading { reader, fetched, positions })
-    }
-
-    /// Hands each record of the next batch to `each`.
-    async fn step(&mut self, mut each: impl FnMut(F::Item<'_>)) -> Result<Progress, BoxError> {
-        self.fetched.advanced.clear();
-        let progress = timeout(PATIENCE, self.reader.fetch(&mut self.fetched)).await??;
-        for record in self.fetched.batch.records() {
-            each(record);
-        }
-        if let Some(error) = self.fetched.batch.error() {
-            return Err(error);
-        }
-        for split in self.fetched.advanced.drain(..) {
-            self.positions.insert(split.partition(), split);
-        }
-        Ok(progress)
-    }
-
-    async fn rest(&mut self, mut each: impl FnMut(F::Item<'_>)) -> Result<(), BoxError> {
-        while self.step(&mut each).await? == Progress::More {}
-        Ok(())
-    }
-}
-
-async fn read_all<F: Format, E: Send + Sync + 'static>(
-    source: &KafkaSource<F, E>,
-    each: impl FnMut(F::Item<'_>),
-) -> Result<(), BoxError> {
-    let splits = source.discover(false).await?;
-    Reading::open(source, splits).await?.rest(each).await
-}
+use crate::reading::{PATIENCE, Reading, read_all};
 
 async fn lines_of(source: &KafkaSource<Lines, AtEnd>) -> Vec<String> {
     let mut lines = Vec::new();
@@ -170,7 +121,7 @@ async fn several_topics_are_read_together() {
     broker.fill_values("a", ["a0", "a1", "a2"]).unwrap();
     broker.fill_values("b", ["b0"]).unwrap();
     let source = lines(["a", "b"]).brokers(broker.brokers()).bounded();
-    let ids: Vec<_> = source.discover(false).await.unwrap().iter().map(crate::source::Split::id).collect();
+    let ids: Vec<_> = source.discover(false).await.unwrap().iter().map(Split::id).collect();
     assert_eq!(ids, ["a-0", "a-1", "b-0"]);
     assert_eq!(lines_of(&source).await, ["a0", "a1", "a2", "b0"]);
 }
@@ -323,7 +274,7 @@ async fn dropping_a_reader_is_prompt() {
     let splits = source.discover(false).await.unwrap();
     let mut reading = Reading::open(&source, splits).await.unwrap();
     reading.step(|_| ()).await.unwrap();
-    let begin = std::time::Instant::now();
+    let begin = Instant::now();
     drop(reading);
     assert!(begin.elapsed() < Duration::from_millis(100), "{:?}", begin.elapsed());
 }
