@@ -4,6 +4,7 @@
 
 pub use flow_macros::{Key, pipeline};
 pub use flow_runtime::{
+    chain::Stream,
     checkpoint,
     connectors::*,
     error::{BoxError, Error},

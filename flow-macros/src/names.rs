@@ -18,6 +18,12 @@ pub(crate) fn local_at(name: &str, span: Span) -> Ident {
     Ident::new(name, Span::mixed_site().located_at(span))
 }
 
+/// A method of the runtime, called on behalf of the word at `span`: when a type does not fit there, rustc speaks of
+/// that word as if the user had called the method.
+pub(crate) fn method(name: &str, span: Span) -> Ident {
+    Ident::new(name, span)
+}
+
 /// A local named after an operator.
 pub(crate) fn of_uid(prefix: &str, uid: &str) -> Ident {
     let mut name = String::from(prefix);

@@ -3,7 +3,6 @@
 use std::{
     any::Any,
     cell::{RefCell, RefMut},
-    marker::PhantomData,
     rc::Rc,
     sync::{
         Arc,
@@ -16,7 +15,7 @@ use timely::scheduling::activate::SyncActivator;
 
 use crate::{
     error::BoxError,
-    record::{Lend, Portable, Slot},
+    record::{Lend, Plain, Portable, Slot},
     state::{Key, KeyGroups, hash},
 };
 
@@ -33,12 +32,15 @@ pub(crate) enum Partition {
 #[derive(Debug)]
 pub struct Edge<T> {
     pub(crate) id: usize,
-    types: PhantomData<fn() -> T>,
+    open: Open<T>,
 }
 
-impl<T> Edge<T> {
+/// Opens a parcel where the records' type is known.
+pub(crate) type Open<T> = fn(Parcel) -> Result<Received<T>, BoxError>;
+
+impl<T: Portable> Edge<T> {
     pub(crate) fn new(id: usize) -> Self {
-        Edge { id, types: PhantomData }
+        Edge { id, open: Received::open }
     }
 }
 
@@ -48,6 +50,8 @@ pub trait Edges {
     type Item;
     #[doc(hidden)]
     fn ids(&self) -> Vec<usize>;
+    #[doc(hidden)]
+    fn open(&self) -> Open<Self::Item>;
 }
 
 impl<T> Edges for Edge<T> {
@@ -55,12 +59,45 @@ impl<T> Edges for Edge<T> {
     fn ids(&self) -> Vec<usize> {
         vec![self.id]
     }
+    fn open(&self) -> Open<T> {
+        self.open
+    }
 }
 
 impl<T, const N: usize> Edges for [Edge<T>; N] {
     type Item = T;
     fn ids(&self) -> Vec<usize> {
         self.iter().map(|edge| edge.id).collect()
+    }
+    fn open(&self) -> Open<T> {
+        self[0].open
+    }
+}
+
+/// A stream of items of type `T`: what helper functions under `#[pipeline]` take and return.
+///
+/// ```ignore
+/// #[pipeline]
+/// fn words(lines: Stream<String>) -> Stream<(String, u64)> {
+///     lines.map(|line| (line, 1))
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Stream<T>(Edge<Plain<T>>);
+
+impl<T> Stream<T> {
+    pub(crate) fn new(edge: Edge<Plain<T>>) -> Self {
+        Stream(edge)
+    }
+}
+
+impl<T> Edges for Stream<T> {
+    type Item = Plain<T>;
+    fn ids(&self) -> Vec<usize> {
+        self.0.ids()
+    }
+    fn open(&self) -> Open<Plain<T>> {
+        self.0.open
     }
 }
 
@@ -305,14 +342,8 @@ impl<'de> Deserialize<'de> for Parcel {
 #[derive(Debug)]
 pub struct Received<T>(Vec<T>);
 
-impl<T: Lend + Portable> Received<T> {
-    /// The records, each in a slot from which the chain takes it in its lent form.
-    #[inline(always)]
-    pub fn slots(&mut self) -> impl Iterator<Item = Slot<T>> {
-        self.0.drain(..).map(Slot::new)
-    }
-
-    pub(crate) fn open(parcel: Parcel) -> Result<Self, BoxError> {
+impl<T: Portable> Received<T> {
+    fn open(parcel: Parcel) -> Result<Self, BoxError> {
         match parcel.body {
             Body::Typed(records) => match records.into_any().downcast::<Vec<T>>() {
                 Ok(records) => Ok(Received(*records)),
@@ -320,6 +351,14 @@ impl<T: Lend + Portable> Received<T> {
             },
             Body::Encoded(bytes) => Ok(Received(rmp_serde::from_slice(&bytes)?)),
         }
+    }
+}
+
+impl<T: Lend> Received<T> {
+    /// The records, each in a slot from which the chain takes it in its lent form.
+    #[inline(always)]
+    pub fn slots(&mut self) -> impl Iterator<Item = Slot<T>> {
+        self.0.drain(..).map(Slot::new)
     }
 }
 

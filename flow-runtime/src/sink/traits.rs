@@ -130,8 +130,7 @@ pub trait Sink: Send + Sync + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can neither commit nor upsert, so this pipeline cannot be exactly once",
     label = "a crash would make this sink repeat records",
-    note = "after a crash the records since the last checkpoint are processed again",
-    note = "choose `guarantee = at_least_once`, or a sink that commits or upserts: files, or SQL"
+    note = "after a crash the records since the last checkpoint are written again: choose `guarantee = at_least_once`, or a sink that commits or upserts, as files and SQL do"
 )]
 pub trait ExactlyOnce: Sink {}
 
@@ -169,8 +168,8 @@ pub trait Write<T>: SinkBuffer {
 pub trait SinkWriter: Send + 'static {
     /// As in [`Sink`].
     type Buffer: SinkBuffer;
-    /// As in [`Sink`].
-    type Handle: TransactionHandle;
+    /// As in [`Sink`], which says what it has to be.
+    type Handle;
 
     /// Writes the buffer's records; the runtime clears it afterwards. May wait: the job then slows down, with
     /// bounded memory.
@@ -186,8 +185,8 @@ pub trait SinkWriter: Send + 'static {
 
 /// The committing half of a sink's subtask, on a task and a connection of its own.
 pub trait SinkCommitter: Send + 'static {
-    /// As in [`Sink`].
-    type Handle: TransactionHandle;
+    /// As in [`Sink`], which says what it has to be.
+    type Handle;
 
     /// Makes visible what `handle` names. Called in the order of the checkpoints; may be called again for the same
     /// handle.

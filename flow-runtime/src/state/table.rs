@@ -67,7 +67,7 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
 
     /// The value of `key`, which is `initial()` when the key is new.
     #[inline(always)]
-    pub fn value<Q: Key<Owned = K>>(&mut self, key: &Q, initial: impl FnOnce() -> V) -> &mut V {
+    pub fn value<Q: Key<Stored = K>>(&mut self, key: &Q, initial: impl FnOnce() -> V) -> &mut V {
         let hash = hash(key);
         // `entry` would hash, compare and reserve in one go, but it needs the owned key; this is as fast for keys that
         // are known, and those are nearly all.
@@ -81,7 +81,7 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
 
     /// Merges `value` into the value of `key`, or stores it when the key is new, and returns the result.
     #[inline(always)]
-    pub(crate) fn merge<Q: Key<Owned = K>>(
+    pub(crate) fn merge<Q: Key<Stored = K>>(
         &mut self,
         key: &Q,
         value: V,
@@ -125,7 +125,7 @@ where
 {
     /// The value of `key`, empty when the key is new.
     #[inline(always)]
-    pub fn slot<Q: Key<Owned = K>>(&mut self, key: &Q) -> &mut Option<V> {
+    pub fn slot<Q: Key<Stored = K>>(&mut self, key: &Q) -> &mut Option<V> {
         self.value(key, || None)
     }
 }
