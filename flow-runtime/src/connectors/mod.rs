@@ -7,3 +7,6 @@ pub mod file;
 mod text;
 
 pub use text::{Lines, TextBatch};
+
+#[cfg(test)]
+mod speed;
