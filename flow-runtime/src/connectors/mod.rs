@@ -3,6 +3,8 @@
 
 pub mod collection;
 pub mod file;
+pub mod print;
+pub mod socket;
 
 mod text;
 
