@@ -3,8 +3,12 @@
 
 pub mod collection;
 pub mod file;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 pub mod print;
 pub mod socket;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub mod sql;
 
 mod text;
 

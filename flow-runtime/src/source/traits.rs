@@ -78,6 +78,18 @@ pub struct SourceContext {
     pub parallelism: usize,
 }
 
+impl SourceContext {
+    /// For tests of a source without a job.
+    pub fn new(
+        job: impl Into<String>,
+        operator: impl Into<String>,
+        subtask: usize,
+        parallelism: usize,
+    ) -> Self {
+        SourceContext { job: job.into(), operator: operator.into(), subtask, parallelism }
+    }
+}
+
 /// A source: what to read, and from where. It is a description until the job opens it.
 ///
 /// Reading happens on a tokio task, off the worker: it may wait as long as it likes. When the job ends or restarts,
