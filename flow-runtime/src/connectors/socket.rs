@@ -12,7 +12,7 @@ use tokio::{
 use super::text::{BATCH_BYTES, MAX_LINE, NotUtf8, Origin, TextBatch};
 use crate::{
     error::BoxError,
-    source::{Batch, Bounded, Fetched, Progress, Source, SourceContext, SourceReader, Split},
+    source::{Bounded, Fetched, Progress, Source, SourceContext, SourceReader, Split},
 };
 
 /// The wait before the first attempt to connect again; doubled for each further one.

@@ -52,7 +52,8 @@ where
             after.extend(fetched.batch.records());
             // In any order among the splits.
             let mut rest = records[before..].to_vec();
-            (after.sort_unstable(), rest.sort_unstable());
+            after.sort_unstable();
+            rest.sort_unstable();
             assert!(after == rest, "restored after {before} records");
         }
         all.extend(records);

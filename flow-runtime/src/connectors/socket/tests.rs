@@ -3,6 +3,7 @@
 use tokio::{io::AsyncWriteExt, net::TcpListener};
 
 use super::*;
+use crate::source::Batch;
 
 async fn open<M: OnClose>(source: &SocketText<M>) -> (SocketReader, Fetched<TextBatch, SocketSplit>) {
     let cx = SourceContext { job: "job".into(), operator: "lines".into(), subtask: 0, parallelism: 1 };
