@@ -72,9 +72,11 @@ impl Context {
 }
 
 impl ClientContext for Context {
-    fn log(&self, level: RDKafkaLogLevel, _facility: &str, message: &str) {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         self.serve();
         match level {
+            // A connection that fails is told as an error, too.
+            _ if facility == "FAIL" => tracing::debug!("kafka: {message}"),
             RDKafkaLogLevel::Emerg
             | RDKafkaLogLevel::Alert
             | RDKafkaLogLevel::Critical
