@@ -1,9 +1,23 @@
-//! The runtime of `flow`.
+//! The runtime of `flow`. Follow a record through the folders:
+//!
+//! [`source`] reads splits in batches; [`chain`] runs the fused loop over each batch; `exchange` is the edge at a
+//! chain's end, where records are owned, sealed into parcels and sent to the subtask of their key; [`state`] keeps a
+//! value per key; [`sink`] takes what comes out. [`worker`] runs all of it, [`checkpoint`] remembers it.
+//! [`connectors`] are the sources and sinks for what is out there.
 
 #![forbid(unsafe_code)]
 
+pub mod chain;
 pub mod checkpoint;
 pub mod connectors;
 pub mod error;
+pub mod job;
+pub mod ops;
+pub mod plan;
+#[doc(hidden)]
+pub mod private;
+pub mod record;
 pub mod sink;
 pub mod source;
+pub mod state;
+pub mod worker;

@@ -16,23 +16,22 @@ missing_packages() {
 # Debian's server packages start a server on the default port. A policy of "no" (101) keeps invoke-rc.d from that; where
 # the machine has a policy of its own, containers mostly, it says the same.
 apt_install() {
-    local policy=/usr/sbin/policy-rc.d made=
     command -v apt-get >/dev/null || die "install these by hand, there is no apt-get here: $*"
     say "installing $*"
-    if [[ ! -e $policy ]]; then
-        made=1
-        printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
-        as_root chmod +x "$policy"
-    fi
-    local result=0
-    as_root env DEBIAN_FRONTEND=noninteractive sh -c 'apt-get -q update && apt-get -qy install --no-install-recommends "$@"' \
-        sh "$@" </dev/null >>"$state/install.log" 2>&1 || result=$?
-    if [[ -n $made ]]; then as_root rm -f "$policy"; fi
-    if ((result != 0)); then
+    (
+        policy=/usr/sbin/policy-rc.d
+        if [[ ! -e $policy ]]; then
+            trap 'as_root rm -f "$policy"' EXIT
+            printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+            as_root chmod +x "$policy"
+        fi
+        as_root apt-get -q update &&
+            as_root env DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"
+    ) </dev/null >>"$state/install.log" 2>&1 || {
         tail -n 30 "$state/install.log" >&2
         die "apt-get could not install $*"
-    fi
-    # Nor should a server come up when the machine boots next.
+    }
+    # Nor should a server come up when the machine boots next. MariaDB's core package has no service at all.
     if [[ " $* " == *" postgresql "* ]] && command -v systemctl >/dev/null; then
         as_root systemctl disable postgresql >/dev/null 2>&1 || true
     fi

@@ -36,6 +36,11 @@ share.coordinator.state.topic.min.isr=1
 transaction.abort.timed.out.transaction.cleanup.interval.ms=1000
 group.initial.rebalance.delay.ms=0
 
+# After a kill the controller refuses the broker until the session of the one before is over: 9 s by default. Both are
+# in one process here, so nothing but a stall of all of it can make this too short.
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=300
+
 # The default takes a quarter of our small heap at once.
 log.cleaner.dedupe.buffer.size=8388608
 END
@@ -45,9 +50,8 @@ END
 kafka_java() {
     local logging=$1
     shift
-    # One collector thread: the tests need the cores. A heap that only grows when needed keeps the machine free.
-    exec java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel="${FLOW_TEST_KAFKA_TIER:-4}" \
-        -Dlog4j2.configurationFile="$here/kafka/$logging" -cp "$kafka_jars/*" "$@"
+    # One collector thread: the tests need the cores.
+    exec java -Xmx512m -XX:+UseSerialGC -Dlog4j2.configurationFile="$here/kafka/$logging" -cp "$kafka_jars/*" "$@"
 }
 
 kafka_prepare() {
@@ -56,16 +60,16 @@ kafka_prepare() {
     # Not through new_data: the path of the data is part of the configuration.
     rm -rf "$data_root/kafka.new"
     sed "s|^log.dirs=.*|log.dirs=$data_root/kafka.new|" "$state/kafka.properties" >"$state/kafka-format.properties"
-    # Kafka's cluster ids are 16 random bytes in URL-safe base64.
-    (kafka_java log4j2-tools.properties kafka.tools.StorageTool format --cluster-id "$(head -c 16 /dev/urandom | base64 | tr '+/' '-_' | tr -d =)" \
+    # A cluster id must be 22 characters of URL-safe base64; ours never meets another cluster.
+    (kafka_java log4j2-tools.properties kafka.tools.StorageTool format --cluster-id flow-tests-flow-testsA \
         --config "$state/kafka-format.properties") || return 1
     keep_data kafka
 }
 
 kafka_launch() { kafka_java log4j2.properties kafka.Kafka "$state/kafka.properties"; }
 
-# Asks for the cluster's metadata (version 1, no topics) and wants one live broker in the answer. The port alone opens
-# earlier than the broker serves, and a Java client would take seconds for the same question.
+# Asks for the cluster's metadata (version 1, no topics) and wants one live broker in the answer. An open port would not
+# prove that, and a Java client would take seconds to ask.
 kafka_answers() (
     exec 3<>"/dev/tcp/$HOST/$(kafka_port)" || exit 1
     printf '\0\0\0\x13\0\3\0\1\0\0\0\1\0\5probe\0\0\0\0' >&3

@@ -17,7 +17,8 @@ FLOW_USER=flow
 FLOW_PASSWORD=flow-secret
 FLOW_DATABASE=flow
 
-# `env` exports the absolute path: a test runs in its crate's folder, where a relative target directory would be another.
+# `env` exports the absolute path: a test runs in its crate's folder, where a relative target directory would be
+# another.
 state=${FLOW_TEST_SERVICES_STATE:-${CARGO_TARGET_DIR:-$root/target}/services}
 [[ $state == /* ]] || state=$PWD/$state
 kafka_jars=$state/kafka-jars
@@ -107,13 +108,14 @@ refuse_taken_port() {
 
 # --- processes ------------------------------------------------------------------------------------------------------
 
-# When a process started, in ticks since boot; nothing if it is gone or a zombie.
+# When a process started, in ticks since boot; nothing if it is gone or a mere zombie. The first thread of a killed
+# process may be a zombie while others still hold its ports and files, so the number of threads counts as well.
 # The command's name in front, in parentheses, may itself hold blanks and parentheses.
 start_time() {
     local stat fields
     stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
     read -ra fields <<<"${stat##*) }"
-    if [[ ${fields[0]} != Z ]]; then echo "${fields[19]}"; fi
+    if [[ ${fields[0]} != Z ]] || ((fields[17] > 1)); then echo "${fields[19]}"; fi
 }
 
 # The pid of the service if it runs. Its start time tells it from a stranger that got its number later.

@@ -10,9 +10,10 @@ mariadb_prepare() {
     [[ ! -d $data_root/mariadb ]] || return 0
     new_data mariadb "$MARIADB_USER"
     # --no-defaults everywhere: the machine's own configuration is not ours.
-    (as_user "$MARIADB_USER" mariadb-install-db --no-defaults --datadir="$data_root/mariadb.new" --skip-test-db \
+    local dir=$data_root/mariadb.new
+    (as_user "$MARIADB_USER" "$(command -v mariadb-install-db)" --no-defaults --datadir="$dir" --skip-test-db \
         --auth-root-authentication-method=socket) || return 1
-    (as_user "$MARIADB_USER" mariadbd --no-defaults --datadir="$data_root/mariadb.new" --bootstrap) <<END || return 1
+    (as_user "$MARIADB_USER" "$(command -v mariadbd)" --no-defaults --datadir="$dir" --bootstrap) <<END || return 1
 FLUSH PRIVILEGES;
 CREATE DATABASE $FLOW_DATABASE;
 CREATE USER '$FLOW_USER'@'%' IDENTIFIED BY '$FLOW_PASSWORD';
@@ -24,7 +25,7 @@ END
 
 # Durability stays at its default: what survives a kill must not depend on a setting made for speed.
 mariadb_launch() {
-    as_user "$MARIADB_USER" mariadbd --no-defaults --datadir="$data_root/mariadb" \
+    as_user "$MARIADB_USER" "$(command -v mariadbd)" --no-defaults --datadir="$data_root/mariadb" \
         --bind-address="$HOST" --port="$(mariadb_port)" --socket="$data_root/mariadb/socket" \
         --pid-file="$data_root/mariadb/mariadbd.pid" --skip-log-bin --skip-name-resolve --max-connections=200 \
         --character-set-server=utf8mb4

@@ -13,6 +13,9 @@ postgres_bin() {
 }
 
 postgres_prepare() {
+    # ctl knows that no server of ours is left. PostgreSQL only sees the pid of the last one, which after a kill may
+    # live on as a zombie for as long as pid 1 likes, and would refuse to start.
+    rm -f "$data_root/postgres/postmaster.pid"
     [[ ! -d $data_root/postgres ]] || return 0
     local bin
     bin=$(postgres_bin)

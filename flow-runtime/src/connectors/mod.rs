@@ -1,5 +1,13 @@
 //! Sources and sinks for what is out there. They know the traits in [`source`](crate::source) and
 //! [`sink`](crate::sink), never the engine.
 
+pub mod collection;
+pub mod file;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub mod sql;
+
+mod text;
+
+pub use text::{Lines, TextBatch};

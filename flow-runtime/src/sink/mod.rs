@@ -3,8 +3,12 @@
 //! The worker fills a [`SinkBuffer`]; a writer task and a committer task do all the I/O. Commits run on the
 //! committer's own connection and are never queued behind writes.
 
+mod port;
+mod task;
 mod traits;
 
+pub use port::SinkHandle;
+pub(crate) use port::SinkPort;
 pub use traits::{
     CommitError, Committed, ExactlyOnce, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter,
     TransactionHandle, Write,

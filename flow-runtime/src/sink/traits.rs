@@ -42,6 +42,21 @@ pub struct SinkContext {
     pub restored: Option<CheckpointId>,
 }
 
+impl SinkContext {
+    /// That of the only subtask of a sink, in a first attempt. The runtime makes its own; this is for whoever tests a
+    /// sink without a job.
+    pub fn new(job: impl Into<String>, operator: impl Into<String>) -> Self {
+        SinkContext {
+            job: job.into(),
+            operator: operator.into(),
+            subtask: 0,
+            parallelism: 1,
+            attempt: 0,
+            restored: None,
+        }
+    }
+}
+
 /// A handle that a restored checkpoint carried: pre-committed then, and to be committed now.
 #[derive(Debug)]
 pub struct Recovered<H> {

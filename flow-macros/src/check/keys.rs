@@ -1,0 +1,36 @@
+//! What is keyed, and what has to be.
+
+use crate::{
+    diag::Errors,
+    graph::{Graph, NodeId},
+    vocab::Kind,
+};
+
+/// State belongs to a key: without one there is nothing to sum per.
+pub(super) fn keyed_streams(graph: &Graph, errors: &mut Errors) {
+    for node in &graph.nodes {
+        let Some(&input) = node.inputs.first().filter(|_| node.kind.keyed()) else { continue };
+        if graph.nodes[input].kind != Kind::KeyBy {
+            let (operator, stream) = (node.kind.name(), graph.stream_name(input));
+            errors
+                .at_span(node.span, format!("`{operator}` on `{stream}`, which is not keyed"))
+                .help(format!("add `.key_by(|record| ..)` right before `.{operator}(..)`"))
+                .note("state is kept per key, on the subtask to which the key belongs");
+        }
+    }
+}
+
+/// An exchange says how records get to the next operator; another exchange or a union right behind it would undo it.
+pub(super) fn exchange_last(graph: &Graph, errors: &mut Errors) {
+    for node in &graph.nodes {
+        let Some(undone) = node.inputs.iter().find(|input| undoes(graph, node.kind, **input)) else { continue };
+        let (before, after) = (graph.nodes[*undone].kind.name(), node.kind.name());
+        errors
+            .at_span(node.span, format!("`{after}` undoes the `{before}` before it"))
+            .help(format!("remove `.{before}(..)`, or put an operator in between"));
+    }
+}
+
+fn undoes(graph: &Graph, kind: Kind, input: NodeId) -> bool {
+    graph.nodes[input].kind.exchange() && (kind.exchange() || matches!(kind, Kind::Union | Kind::Part))
+}

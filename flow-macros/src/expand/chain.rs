@@ -1,0 +1,397 @@
+//! One chain: its handles, and its loop.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+
+use super::{
+    capture::captures,
+    operator::{REC, bound_function, handle_name},
+};
+use crate::{
+    check::is_fallible,
+    fuse::{Chain, Layout, Root, Step},
+    graph::{Graph, NodeId},
+    names::{local, of_uid, private},
+    parse::{Guarantee, Mode, Policy},
+    vocab::Kind,
+};
+
+/// Writes one closure over records.
+pub(super) struct Loop<'g> {
+    pub(super) graph: &'g Graph,
+    pub(super) layout: &'g Layout,
+    /// Handles that the closure borrows for each batch.
+    handles: Vec<Ident>,
+    /// Counters that it uses.
+    counters: Vec<Ident>,
+    /// Operators whose functions it applies.
+    operators: Vec<NodeId>,
+    /// Aggregates of a batch pipeline, whose results come at the end.
+    pub(super) deferred: Vec<NodeId>,
+}
+
+impl<'g> Loop<'g> {
+    fn new(graph: &'g Graph, layout: &'g Layout) -> Self {
+        Loop { graph, layout, handles: Vec::new(), counters: Vec::new(), operators: Vec::new(), deferred: Vec::new() }
+    }
+
+    /// The operator's number at run time. Those of a helper function come after its caller's.
+    pub(super) fn index(&self, id: NodeId) -> TokenStream {
+        index(self.graph, id)
+    }
+
+    pub(super) fn handle(&mut self, id: NodeId) -> Ident {
+        self.borrow(handle_name(&self.graph.nodes[id].uid))
+    }
+
+    fn borrow(&mut self, handle: Ident) -> Ident {
+        if !self.handles.contains(&handle) {
+            self.handles.push(handle.clone());
+        }
+        handle
+    }
+
+    pub(super) fn skipped(&mut self, id: NodeId) -> Ident {
+        let counter = of_uid("skipped_by_", &self.graph.nodes[id].uid);
+        if !self.counters.contains(&counter) {
+            self.counters.push(counter.clone());
+        }
+        counter
+    }
+
+    /// Everything that the record does after `id`.
+    pub(super) fn children(&mut self, id: NodeId) -> TokenStream {
+        let mut branches = Vec::new();
+        let consumers: Vec<_> = self.graph.consumers(id).collect();
+        for consumer in consumers {
+            branches.push(if self.layout.cuts(self.graph, id, consumer) {
+                let out = self.borrow(cut_name(self.graph, id, consumer));
+                match self.graph.nodes[consumer].kind {
+                    Kind::Part => self.hand_over(&out),
+                    _ => self.forward(&out, id),
+                }
+            } else {
+                self.operators.push(consumer);
+                // The key is made where the state is.
+                if self.graph.nodes[consumer].kind.keyed() {
+                    self.operators.extend(&self.graph.nodes[consumer].inputs);
+                }
+                self.operator(consumer)
+            });
+        }
+        if self.graph.output == Some(id) {
+            let out = self.borrow(local("to_caller"));
+            branches.push(self.hand_over(&out));
+        }
+        let Some(last) = branches.pop() else { return TokenStream::new() };
+        if branches.is_empty() {
+            return last;
+        }
+        let span = self.graph.nodes[id].span;
+        let (private, rec) = (private(), local("rec"));
+        let fork = quote_spanned!(span=> #private::fork(&#rec));
+        quote! {
+            #({ let #rec = #fork; #branches })*
+            #last
+        }
+    }
+
+    /// Into a helper function or out of it: its item types are written down, so records go as they are.
+    fn hand_over(&self, out: &Ident) -> TokenStream {
+        let (private, target) = (private(), local("target"));
+        quote!(let #target = #out.forward_or_rebalance(); #out.send(#target, #private::Plain(#REC));)
+    }
+
+    fn forward(&self, out: &Ident, from: NodeId) -> TokenStream {
+        let (target, own) = (local("target"), self.own(self.graph.nodes[from].span));
+        quote!(let #target = #out.forward_or_rebalance(); #out.send(#target, #own);)
+    }
+
+    /// The closure, with what it captures. `cloned` are handles that other closures of the chain use too.
+    fn closure(&self, parameter: &TokenStream, body: &TokenStream, first: &TokenStream, share: bool, elsewhere: &[NodeId]) -> TokenStream {
+        let private = private();
+        let at = local("at");
+        let (handles, counters) = (&self.handles, &self.counters);
+        let (before, inside) = captures(self.graph, &self.operators, elsewhere);
+        let clone = share.then(|| quote!(#(let #handles = ::core::clone::Clone::clone(&#handles);)*));
+        let base = (!self.graph.is_job()).then(|| {
+            let (base, chain) = (local("base"), local("chain"));
+            quote!(let #base = #chain.base();)
+        });
+        let _ = counters;
+        quote! {{
+            #clone
+            #base
+            #before
+            move |#parameter| {
+                #inside
+                #(let mut #handles = #handles.borrow_mut();)*
+                let mut #at = #private::At::start(#first);
+                #body
+                ::core::result::Result::Ok(())
+            }
+        }}
+    }
+}
+
+/// The operator's number at run time.
+fn index(graph: &Graph, id: NodeId) -> TokenStream {
+    let id = syn::Index::from(id);
+    if graph.is_job() {
+        quote!(#id)
+    } else {
+        let base = local("base");
+        quote!((#base + #id))
+    }
+}
+
+/// The edge and the output of a cut between two operators.
+fn cut_name(graph: &Graph, from: NodeId, to: NodeId) -> Ident {
+    of_uid("to_", &format!("{}_from_{}", graph.nodes[to].uid, graph.nodes[from].uid))
+}
+
+/// The variable that holds the receiving end of an edge.
+fn edge_name(output: &Ident) -> Ident {
+    of_uid("edge_", &output.to_string())
+}
+
+fn parallelism(value: Option<usize>) -> TokenStream {
+    match value {
+        Some(value) => {
+            let value = syn::Index::from(value);
+            quote!(::core::option::Option::Some(#value))
+        }
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+/// The edges that `to` reads from: one, or several for a union or a helper function.
+pub(super) fn incoming(graph: &Graph, layout: &Layout, to: NodeId) -> Vec<Ident> {
+    let node = &graph.nodes[to];
+    node.inputs
+        .iter()
+        .filter(|from| layout.cuts(graph, **from, to))
+        .map(|from| edge_name(&cut_name(graph, *from, to)))
+        .collect()
+}
+
+/// The edge on which what comes out of `node` arrives.
+pub(super) fn outgoing(graph: &Graph, node: NodeId) -> Ident {
+    match &graph.nodes[node].input {
+        Some(parameter) => of_uid("input_", &parameter.to_string()),
+        None => edge_name(&handle_name(&graph.nodes[node].uid)),
+    }
+}
+
+/// What is sent back from a helper function.
+pub(super) fn to_caller() -> Ident {
+    edge_name(&local("to_caller"))
+}
+
+/// The operators of the steps that follow.
+pub(super) fn later(steps: &[Step]) -> Vec<NodeId> {
+    steps
+        .iter()
+        .flat_map(|step| match step {
+            Step::Chain(chain) => chain.operators.clone(),
+            Step::Part(id) => vec![*id],
+        })
+        .collect()
+}
+
+pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: &[Step]) -> TokenStream {
+    let (private, flow, variable) = (private(), local("flow"), local("chain"));
+    let mut later = later(later_steps);
+    // A key is made in the chain of the state, by the closure of the chain before.
+    later.extend(later.clone().iter().filter(|id| graph.nodes[**id].kind.keyed()).flat_map(|id| &graph.nodes[*id].inputs));
+
+    let begin = match chain.root {
+        Root::Source(id) | Root::After(id) => id,
+        Root::Before(id) => id,
+    };
+    let mut main = Loop::new(graph, layout);
+    let body = match chain.root {
+        Root::Source(id) | Root::After(id) => main.children(id),
+        Root::Before(id) => {
+            main.operators.push(id);
+            main.operator(id)
+        }
+    };
+    // Aggregates of a batch pipeline: what follows each is a loop of its own, and may contain further ones.
+    let mut finishes = Vec::new();
+    let mut deferred = std::mem::take(&mut main.deferred);
+    while !deferred.is_empty() {
+        let id = deferred.remove(0);
+        let mut finish = Loop::new(graph, layout);
+        let body = finish.results(id);
+        deferred.append(&mut finish.deferred);
+        finishes.push((id, finish, body));
+    }
+
+    let share = !finishes.is_empty();
+    let mut others = later.clone();
+    others.extend(finishes.iter().flat_map(|(_, finish, _)| &finish.operators));
+    let (at, batch, slot) = (local("at"), local("batch"), local("slot"));
+    let first = index(graph, begin);
+    let source = match chain.root {
+        Root::Source(id) => {
+            let loop_ = quote! {
+                for #REC in #private::Batch::records(#batch) {
+                    #at.next();
+                    #body
+                }
+            };
+            let closure = main.closure(&batch_parameter(&batch), &loop_, &first, share, &others);
+            let source = &graph.nodes[id].arguments[0];
+            let method = source_method(graph, id);
+            let local_index = syn::Index::from(id);
+            let source = match graph.options.mode {
+                Mode::Batch => quote_spanned!(source.span()=> #private::bounded(#source)),
+                Mode::Streaming => quote!(#source),
+            };
+            quote!(#variable.#method(#local_index, #source, #closure);)
+        }
+        _ => {
+            let edges = match chain.root {
+                Root::Before(id) => incoming(graph, layout, id),
+                Root::Source(id) | Root::After(id) => vec![outgoing(graph, id)],
+            };
+            let edges = match &edges[..] {
+                [edge] => quote!(&#edge),
+                edges => quote!(&[#(#edges),*]),
+            };
+            let loop_ = quote! {
+                for mut #slot in #batch.slots() {
+                    let #REC = #slot.lend();
+                    #at.next();
+                    #body
+                }
+            };
+            let closure = main.closure(&batch_parameter(&batch), &loop_, &first, share, &others);
+            let local_index = syn::Index::from(begin);
+            quote!(#variable.input(#local_index, #edges, #closure);)
+        }
+    };
+    let mut seen: Vec<NodeId> = main.operators.clone();
+    let finish = finishes.iter().map(|(id, finish, body)| {
+        let first = index(graph, *id);
+        let mut others = later.clone();
+        others.extend(finishes.iter().filter(|(other, _, _)| other > id).flat_map(|(_, finish, _)| &finish.operators));
+        let closure = finish.closure(&TokenStream::new(), body, &first, true, &others);
+        quote!(#variable.finish(#closure);)
+    });
+    let finish: Vec<_> = finish.collect();
+    seen.extend(finishes.iter().flat_map(|(_, finish, _)| finish.operators.clone()));
+
+    let (handles, edges) = handles(graph, layout, chain, &seen);
+    let own: Vec<_> = chain.operators.iter().map(|id| syn::Index::from(*id)).collect();
+    let chain_parallelism = parallelism(chain.parallelism.filter(|_| !layout.single));
+    let bind = (!edges.is_empty()).then(|| quote!(let (#(#edges,)*) =));
+    let give = (!edges.is_empty()).then(|| quote!((#(#edges,)*)));
+    quote! {
+        #bind {
+            let mut #variable = #flow.chain(&[#(#own),*], #chain_parallelism);
+            #handles
+            #source
+            #(#finish)*
+            #give
+        };
+    }
+}
+
+fn batch_parameter(batch: &Ident) -> TokenStream {
+    quote!(#batch)
+}
+
+/// What the guarantee demands of a source is demanded by the method that takes it.
+fn source_method(graph: &Graph, id: NodeId) -> Ident {
+    let name = match graph.options.guarantee {
+        _ if !graph.is_job() => "source",
+        Guarantee::AtMostOnce => "source",
+        Guarantee::ExactlyOnce | Guarantee::AtLeastOnce => "rewindable_source",
+    };
+    Ident::new(name, graph.nodes[id].span.resolved_at(proc_macro2::Span::mixed_site()))
+}
+
+/// The states, sinks, outputs and counters of a chain, and the edges that leave it.
+fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (TokenStream, Vec<Ident>) {
+    let variable = local("chain");
+    let (mut handles, mut edges) = (TokenStream::new(), Vec::new());
+    let mut output = |name: &Ident, forward: bool, receivers: Option<usize>| {
+        let edge = edge_name(name);
+        let receivers = parallelism(receivers.filter(|_| !layout.single));
+        edges.push(edge.clone());
+        quote!(let (#name, #edge) = #variable.output(#forward, #receivers);)
+    };
+    let mut senders: Vec<NodeId> = chain.operators.clone();
+    if let Root::After(id) = chain.root {
+        senders.push(id);
+    }
+    for &id in &chain.operators {
+        let node = &graph.nodes[id];
+        let (name, local_index) = (handle_name(&node.uid), syn::Index::from(id));
+        match node.kind {
+            Kind::Sink => {
+                let sink = &node.arguments[0];
+                let method = match graph.options.guarantee {
+                    Guarantee::ExactlyOnce if graph.is_job() => "exactly_once_sink",
+                    _ => "sink",
+                };
+                let method = Ident::new(method, node.span.resolved_at(proc_macro2::Span::mixed_site()));
+                handles.extend(quote!(let #name = #variable.#method(#local_index, #sink);));
+            }
+            kind if kind.keyed() => handles.extend(quote!(let #name = #variable.keyed(#local_index);)),
+            kind if kind.exchange() && !layout.single => {
+                let declare = output(&name, kind == Kind::Forward, graph.receivers(id));
+                handles.extend(declare);
+            }
+            _ => {}
+        }
+        if is_fallible(node) && node.on_error.unwrap_or(graph.options.on_error) == Policy::Skip {
+            let counter = of_uid("skipped_by_", &node.uid);
+            handles.extend(quote!(let #counter = #variable.skipped(#local_index);));
+        }
+        if node.kind == Kind::Fold {
+            let (initial, value) = (local(&format!("initial_{id}")), &node.arguments[0]);
+            handles.extend(quote!(let #initial = #value;));
+        }
+    }
+    for id in dedup(seen) {
+        let node = &graph.nodes[id];
+        if node.kind == Kind::Sink {
+            continue;
+        }
+        for (i, argument) in node.arguments.iter().enumerate() {
+            if node.kind == Kind::Fold && i == 0 {
+                continue;
+            }
+            if let Some(name) = bound_function(id, i, argument) {
+                handles.extend(quote!(let mut #name = #argument;));
+            }
+        }
+    }
+    for from in senders {
+        for to in graph.consumers(from).filter(|to| layout.cuts(graph, from, *to)) {
+            let receivers = match graph.nodes[to].kind.exchange() {
+                // An exchange runs in the chain that sends.
+                true => graph.nodes[from].parallelism,
+                false => graph.nodes[to].parallelism,
+            };
+            let declare = output(&cut_name(graph, from, to), true, receivers);
+            handles.extend(declare);
+        }
+        if graph.output == Some(from) {
+            let declare = output(&local("to_caller"), true, None);
+            handles.extend(declare);
+        }
+    }
+    (handles, edges)
+}
+
+fn dedup(ids: &[NodeId]) -> Vec<NodeId> {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}

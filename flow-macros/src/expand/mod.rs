@@ -1,0 +1,118 @@
+//! From chains to tokens: one loop per chain, one line per operator, and one call for everything else.
+
+mod capture;
+mod chain;
+mod fallback;
+mod operator;
+mod part;
+mod plan;
+
+pub(crate) use fallback::fallback;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ItemFn;
+
+use crate::{
+    fuse::{Forms, Layout, Step},
+    graph::Graph,
+    names::{local, private},
+    parse::Parameter,
+};
+
+/// The whole function.
+pub(crate) fn function(function: &ItemFn, forms: &Forms) -> TokenStream {
+    let graph = &forms.graph;
+    let definition = definition(function, &plan::plan(graph, forms));
+    let wiring = wiring(forms);
+    let function = if graph.is_job() { job(function, graph, &wiring) } else { part::part(function, graph, &wiring) };
+    quote!(#definition #function)
+}
+
+/// The type of the function's name, which carries its plan.
+fn definition(function: &ItemFn, plan: &TokenStream) -> TokenStream {
+    let private = private();
+    let (vis, name) = (&function.vis, &function.sig.ident);
+    let doc = format!("The plan of the pipeline [`{name}`](fn@{name}).");
+    let (impl_generics, ty_generics, where_clause) = function.sig.generics.split_for_impl();
+    let generics = &function.sig.generics;
+    let types = function.sig.generics.type_params().map(|parameter| &parameter.ident);
+    quote! {
+        #[doc = #doc]
+        #[allow(non_camel_case_types)]
+        #vis struct #name #generics #where_clause {
+            types: ::core::marker::PhantomData<fn() -> (#(#types,)*)>,
+        }
+        impl #impl_generics #private::Definition for #name #ty_generics #where_clause {
+            const PLAN: &'static #private::Plan = #plan;
+        }
+    }
+}
+
+/// A pipeline becomes a function that returns a job.
+fn job(function: &ItemFn, graph: &Graph, wiring: &TokenStream) -> TokenStream {
+    let private = private();
+    let (attrs, vis, name, inputs) =
+        (&function.attrs, &function.vis, &function.sig.ident, &function.sig.inputs);
+    let (impl_generics, ty_generics, where_clause) = function.sig.generics.split_for_impl();
+    let flow = local("flow");
+    let plain = &graph.plain;
+    let parameters = &graph.signature.parameters;
+    // Each worker wires the job for itself, and again after a failure.
+    let keep = parameters.iter().map(keep);
+    let lend = parameters.iter().map(lend);
+    quote! {
+        #(#attrs)*
+        #vis fn #name #impl_generics (#inputs) -> #private::Job<#name #ty_generics> #where_clause {
+            #(#keep)*
+            #private::Job::new(move |#flow: &mut #private::Wiring| {
+                #(#lend)*
+                #(#plain)*
+                #wiring
+            })
+        }
+    }
+}
+
+/// Owns a parameter for as long as the job lives.
+fn keep(parameter: &Parameter) -> TokenStream {
+    let name = &parameter.name;
+    match parameter.referent() {
+        Some(_) => quote!(let #name = ::std::borrow::ToOwned::to_owned(#name);),
+        None => quote!(),
+    }
+}
+
+/// Gives the wiring the parameter in its declared type.
+fn lend(parameter: &Parameter) -> TokenStream {
+    let (name, ty) = (&parameter.name, &parameter.ty);
+    match parameter.referent() {
+        Some(_) => quote!(let #name: #ty = ::core::borrow::Borrow::borrow(&#name);),
+        None => quote!(let #name = ::core::clone::Clone::clone(&#name);),
+    }
+}
+
+/// The wiring of both forms.
+fn wiring(forms: &Forms) -> TokenStream {
+    let single = steps(&forms.graph, &forms.single);
+    let Some(split) = &forms.split else { return single };
+    let split = steps(&forms.graph, split);
+    let explicit = forms.graph.explicit();
+    let flow = local("flow");
+    quote! {
+        if #flow.single(&[#(#explicit),*]) {
+            #single
+        } else {
+            #split
+        }
+    }
+}
+
+fn steps(graph: &Graph, layout: &Layout) -> TokenStream {
+    let steps = layout.steps.iter().enumerate().map(|(i, step)| match step {
+        Step::Chain(chain) => chain::chain(graph, layout, chain, &layout.steps[i + 1..]),
+        Step::Part(id) => part::call(graph, layout, *id, &layout.steps[i + 1..]),
+    });
+    let result = part::result(graph);
+    quote!(#(#steps)* #result)
+}

@@ -1,0 +1,285 @@
+//! From method chains to a graph: names become edges, modifiers go to their operator, every operator gets a uid.
+
+use std::collections::HashMap;
+
+use proc_macro2::{Ident, Span};
+use syn::{Expr, ExprLit, Lit, spanned::Spanned};
+
+use super::{Binding, Graph, Node, NodeId};
+use crate::{
+    diag::{Errors, similar},
+    parse::{Call, Pipeline, Policy, Root, Shape, Statement, Streams, integer},
+    vocab::{self, Arg, Kind, MODIFIERS, OPERATORS},
+};
+
+pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
+    let mut builder = Builder {
+        graph: Graph {
+            options: pipeline.options,
+            signature: pipeline.signature,
+            plain: Vec::new(),
+            locals: pipeline.locals,
+            nodes: Vec::new(),
+            bindings: Vec::new(),
+            output: None,
+        },
+        errors: Errors::default(),
+        uids: HashMap::new(),
+    };
+    builder.inputs();
+    for statement in pipeline.statements {
+        match statement {
+            Statement::Plain(statement) => builder.graph.plain.push(*statement),
+            Statement::Streams(streams) => builder.streams(*streams),
+        }
+    }
+    builder.errors.finish(builder.graph)
+}
+
+struct Builder {
+    graph: Graph,
+    errors: Errors,
+    /// How often a generated uid was wanted.
+    uids: HashMap<String, usize>,
+}
+
+impl Builder {
+    /// The streams that a helper function is given.
+    fn inputs(&mut self) {
+        let Shape::Part { inputs, .. } = &self.graph.signature.shape else { return };
+        for (name, _) in inputs.clone() {
+            let mut node = node(Kind::Input, name.span(), Vec::new());
+            node.uid = name.to_string();
+            node.input = Some(name.clone());
+            self.graph.nodes.push(node);
+            self.graph.bindings.push(Binding { name, node: self.graph.nodes.len() - 1 });
+        }
+    }
+
+    fn streams(&mut self, streams: Streams) {
+        let Streams { binding, root, calls, tail } = streams;
+        let prefix = match (&binding, &root) {
+            (Some(name), _) | (None, Root::Name(name)) => Some(name.to_string()),
+            _ => None,
+        };
+        let Some(mut at) = self.root(root, prefix.as_deref()) else { return };
+        for call in calls {
+            match self.call(at, call, prefix.as_deref()) {
+                Some(next) => at = next,
+                None => return,
+            }
+        }
+        match binding {
+            Some(name) if self.graph.nodes[at].kind == Kind::Sink => {
+                self.errors
+                    .at(&name, format!("`{name}` would name what comes out of a sink, and nothing does"))
+                    .help("end the statement with `.sink(..);`, without `let`");
+            }
+            Some(name) => self.graph.bindings.push(Binding { name, node: at }),
+            None if tail && matches!(self.graph.signature.shape, Shape::Part { .. }) => self.graph.output = Some(at),
+            None => {}
+        }
+    }
+
+    fn root(&mut self, root: Root, prefix: Option<&str>) -> Option<NodeId> {
+        match root {
+            Root::Name(name) => {
+                self.graph.bindings.iter().find(|binding| binding.name == name).map(|binding| binding.node)
+            }
+            Root::Source { span, argument } => {
+                Some(self.add(node(Kind::Source, span, vec![argument]), prefix))
+            }
+            Root::Part { path, arguments } => {
+                let mut part = node(Kind::Part, path.span(), Vec::new());
+                for argument in arguments {
+                    match self.stream(&argument) {
+                        Some(input) => part.inputs.push(input),
+                        None => part.arguments.push(argument),
+                    }
+                }
+                let name = path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
+                part.part = Some(path);
+                let id = self.add(part, prefix);
+                if self.graph.nodes[id].uid.ends_with("part") {
+                    self.graph.nodes[id].uid = self.unique(prefix, &name);
+                }
+                Some(id)
+            }
+        }
+    }
+
+    fn stream(&self, argument: &Expr) -> Option<NodeId> {
+        let Expr::Path(path) = argument else { return None };
+        let name = path.path.get_ident()?;
+        self.graph.bindings.iter().find(|binding| binding.name == *name).map(|binding| binding.node)
+    }
+
+    fn add(&mut self, mut node: Node, prefix: Option<&str>) -> NodeId {
+        node.uid = self.unique(prefix, node.kind.name());
+        self.graph.nodes.push(node);
+        self.graph.nodes.len() - 1
+    }
+
+    fn unique(&mut self, prefix: Option<&str>, operator: &str) -> String {
+        let wanted = match prefix {
+            Some(prefix) => format!("{prefix}.{operator}"),
+            None => operator.to_owned(),
+        };
+        let times = self.uids.entry(wanted.clone()).or_insert(0);
+        *times += 1;
+        match *times {
+            1 => wanted,
+            n => format!("{wanted}-{n}"),
+        }
+    }
+
+    fn call(&mut self, at: NodeId, call: Call, prefix: Option<&str>) -> Option<NodeId> {
+        let name = call.name.to_string();
+        if MODIFIERS.contains(&name.as_str()) {
+            self.modify(at, &call);
+            return Some(at);
+        }
+        let Some(operator) = vocab::operator(&name) else {
+            let error = self.errors.at(&call.name, format!("no operator named `{name}`"));
+            let known = OPERATORS.iter().map(|operator| operator.name).chain(MODIFIERS.iter().copied());
+            match similar(&name, known) {
+                Some(meant) => error.help(format!("an operator with a similar name exists: `{meant}`")),
+                None => error.help("the operators are listed in the documentation of `flow::pipeline`"),
+            };
+            return None;
+        };
+        if self.graph.nodes[at].kind == Kind::Sink {
+            self.errors
+                .at(&call.name, "nothing comes out of a sink")
+                .help("to write a stream to two sinks, name it: `let s = ..; s.sink(..); s.sink(..);`");
+            return None;
+        }
+        let mut node = node(operator.kind, call.name.span(), Vec::new());
+        node.inputs.push(at);
+        if operator.args == [Arg::Streams] {
+            if call.arguments.is_empty() {
+                self.errors.at(&call.name, "`union` takes the streams to add").help(operator.usage);
+            }
+            for argument in &call.arguments {
+                match self.stream(argument) {
+                    Some(input) => node.inputs.push(input),
+                    None => {
+                        self.errors
+                            .at(argument, "this is not the name of a stream")
+                            .help("let other = ..; stream.union(other)");
+                    }
+                }
+            }
+        } else {
+            self.arguments(operator, &call);
+            node.arguments = call.arguments;
+        }
+        Some(self.add(node, prefix))
+    }
+
+    /// Whether the arguments are of the right number and shape.
+    fn arguments(&mut self, operator: &vocab::Operator, call: &Call) {
+        let (given, wanted) = (call.arguments.len(), operator.args.len());
+        if given != wanted {
+            let plural = if wanted == 1 { "" } else { "s" };
+            self.errors
+                .at(&call.name, format!("`{}` takes {wanted} argument{plural}, not {given}", operator.name))
+                .help(operator.usage);
+            return;
+        }
+        for (argument, kind) in call.arguments.iter().zip(operator.args) {
+            let (Expr::Closure(closure), Arg::Function(parameters)) = (argument, kind) else { continue };
+            if let Some(token) = &closure.asyncness {
+                self.errors
+                    .at(token, "a closure of an operator cannot be `async`")
+                    .help("remove `async`")
+                    .note("operators run on workers, which never wait; sources and sinks do the I/O");
+            } else if closure.inputs.len() != *parameters {
+                let plural = if *parameters == 1 { "" } else { "s" };
+                self.errors
+                    .at(
+                        &closure.inputs,
+                        format!(
+                            "the closure of `{}` takes {parameters} parameter{plural}, not {}",
+                            operator.name,
+                            closure.inputs.len()
+                        ),
+                    )
+                    .help(operator.usage);
+            }
+        }
+    }
+
+    fn modify(&mut self, at: NodeId, call: &Call) {
+        let name = call.name.to_string();
+        let wanted = usize::from(!matches!(name.as_str(), "disable_chaining" | "start_new_chain"));
+        if call.arguments.len() != wanted {
+            let plural = if wanted == 1 { "" } else { "s" };
+            self.errors.at(&call.name, format!("`{name}` takes {wanted} argument{plural}, not {}", call.arguments.len()));
+            return;
+        }
+        let argument = call.arguments.first();
+        match (name.as_str(), argument) {
+            ("disable_chaining", _) => self.graph.nodes[at].disable_chaining = true,
+            ("start_new_chain", _) => self.graph.nodes[at].start_new_chain = true,
+            ("parallelism", Some(value)) => {
+                self.graph.nodes[at].parallelism = integer(value, "parallelism", &mut self.errors);
+            }
+            ("uid" | "name", Some(value)) => match text(value) {
+                Some(text) if text.is_empty() => {
+                    self.errors.at(value, format!("a {name} cannot be empty"));
+                }
+                Some(text) if name == "uid" && text.contains(['/', ' ', '\n']) => {
+                    self.errors
+                        .at(value, "a uid holds neither blanks nor `/`")
+                        .note("uids name files in checkpoints, and `/` separates helper functions");
+                }
+                Some(text) if name == "uid" => self.graph.nodes[at].uid = text,
+                Some(text) => self.graph.nodes[at].name = Some(text),
+                None => {
+                    self.errors.at(value, format!("a {name} is a string literal")).help(format!(".{name}(\"orders\")"));
+                }
+            },
+            ("on_error", Some(value)) => self.policy(at, value),
+            _ => {}
+        }
+    }
+
+    fn policy(&mut self, at: NodeId, value: &Expr) {
+        let word = match value {
+            Expr::Path(path) => path.path.get_ident().map(Ident::to_string),
+            _ => None,
+        };
+        match word.as_deref() {
+            Some("fail") => self.graph.nodes[at].on_error = Some(Policy::Fail),
+            Some("skip") => self.graph.nodes[at].on_error = Some(Policy::Skip),
+            _ => {
+                self.errors.at(value, "no such error policy").help(".on_error(fail) or .on_error(skip)");
+            }
+        }
+    }
+}
+
+fn node(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
+    Node {
+        kind,
+        span,
+        arguments,
+        inputs: Vec::new(),
+        uid: String::new(),
+        name: None,
+        parallelism: None,
+        disable_chaining: false,
+        start_new_chain: false,
+        on_error: None,
+        part: None,
+        input: None,
+    }
+}
+
+fn text(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+        _ => None,
+    }
+}

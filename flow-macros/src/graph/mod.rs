@@ -1,0 +1,76 @@
+//! The graph of a pipeline: operators, and who reads from whom. Every node keeps the tokens and spans it came from.
+
+mod build;
+
+pub(crate) use build::build;
+
+use proc_macro2::{Ident, Span};
+use syn::{Expr, Path};
+
+use crate::{
+    parse::{Local, Options, Policy, Signature},
+    vocab::Kind,
+};
+
+/// Index of a node. A node comes after those it reads from.
+pub(crate) type NodeId = usize;
+
+/// An operator.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
+    /// The word in the source that made it.
+    pub(crate) span: Span,
+    pub(crate) arguments: Vec<Expr>,
+    pub(crate) inputs: Vec<NodeId>,
+    pub(crate) uid: String,
+    pub(crate) name: Option<String>,
+    pub(crate) parallelism: Option<usize>,
+    pub(crate) disable_chaining: bool,
+    pub(crate) start_new_chain: bool,
+    pub(crate) on_error: Option<Policy>,
+    /// The helper function, of a [`Kind::Part`].
+    pub(crate) part: Option<Path>,
+    /// The parameter, of a [`Kind::Input`].
+    pub(crate) input: Option<Ident>,
+}
+
+/// A name for the output of a node.
+#[derive(Debug)]
+pub(crate) struct Binding {
+    pub(crate) name: Ident,
+    pub(crate) node: NodeId,
+}
+
+/// A pipeline as a graph.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub(crate) options: Options,
+    pub(crate) signature: Signature,
+    /// The statements that are not about streams.
+    pub(crate) plain: Vec<syn::Stmt>,
+    pub(crate) locals: Vec<Local>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) bindings: Vec<Binding>,
+    /// What a helper function returns.
+    pub(crate) output: Option<NodeId>,
+}
+
+impl Graph {
+    /// The nodes that read from `node`.
+    pub(crate) fn consumers(&self, node: NodeId) -> impl Iterator<Item = NodeId> {
+        self.nodes
+            .iter()
+            .enumerate()
+            .filter(move |(_, reader)| reader.inputs.contains(&node))
+            .map(|(id, _)| id)
+    }
+
+    /// What the user calls the stream that leaves a node: its name, or its operator's.
+    pub(crate) fn stream_name(&self, node: NodeId) -> String {
+        match self.bindings.iter().find(|binding| binding.node == node) {
+            Some(binding) => binding.name.to_string(),
+            None => self.nodes[node].uid.clone(),
+        }
+    }
+}

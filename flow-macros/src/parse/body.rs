@@ -1,0 +1,247 @@
+//! The function's body: which statements are about streams, and their method chains.
+
+use proc_macro2::{Ident, Span};
+use quote::ToTokens;
+use syn::{
+    Expr, ExprCall, ExprMethodCall, ExprPath, ItemFn, Pat, Path, Stmt,
+    spanned::Spanned,
+    visit::{self, Visit},
+};
+
+use super::{
+    Local, Shape, Signature,
+    locals::{bound, mentioned},
+};
+use crate::diag::Errors;
+
+/// A statement of the body.
+#[derive(Debug)]
+pub(crate) enum Statement {
+    /// Not about streams: kept as it is.
+    Plain(Box<Stmt>),
+    /// A method chain over streams.
+    Streams(Box<Streams>),
+}
+
+/// A method chain, perhaps bound to a name.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    pub(crate) binding: Option<Ident>,
+    pub(crate) root: Root,
+    pub(crate) calls: Vec<Call>,
+    /// The value of the function: the last expression, without a semicolon.
+    pub(crate) tail: bool,
+}
+
+/// Where a method chain begins.
+#[derive(Debug)]
+pub(crate) enum Root {
+    /// `source(..)`
+    Source { span: Span, argument: Expr },
+    /// The name of a stream.
+    Name(Ident),
+    /// A helper function that is given streams.
+    Part { path: Path, arguments: Vec<Expr> },
+}
+
+/// A method call in a chain.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) name: Ident,
+    pub(crate) arguments: Vec<Expr>,
+}
+
+pub(super) fn parse(function: &ItemFn, signature: &Signature, errors: &mut Errors) -> (Vec<Statement>, Vec<Local>) {
+    let mut body = Body {
+        streams: match &signature.shape {
+            Shape::Job => Vec::new(),
+            Shape::Part { inputs, .. } => inputs.iter().map(|(name, _)| name.clone()).collect(),
+        },
+        locals: Vec::new(),
+        statements: Vec::new(),
+        errors,
+    };
+    let statements = &function.block.stmts;
+    for (i, statement) in statements.iter().enumerate() {
+        body.statement(statement, i + 1 == statements.len());
+    }
+    (body.statements, body.locals)
+}
+
+struct Body<'e> {
+    streams: Vec<Ident>,
+    locals: Vec<Local>,
+    statements: Vec<Statement>,
+    errors: &'e mut Errors,
+}
+
+impl Body<'_> {
+    fn statement(&mut self, statement: &Stmt, last: bool) {
+        match statement {
+            Stmt::Local(local) => {
+                let Some(init) = &local.init else { return self.plain(statement) };
+                let Some((root, calls)) = self.chain(&init.expr) else { return self.plain(statement) };
+                if let Some((token, _)) = &init.diverge {
+                    self.errors.at(token, "a stream is always there, so `else` has no meaning").help("remove it");
+                }
+                let pattern = match &local.pat {
+                    Pat::Type(typed) => &*typed.pat,
+                    pattern => pattern,
+                };
+                let Pat::Ident(name) = pattern else {
+                    self.errors
+                        .at(&local.pat, "a stream is bound to a plain name")
+                        .help("let words = ..; and use the name twice to fork the stream");
+                    return;
+                };
+                let binding = Some(name.ident.clone());
+                if let Some(before) = self.streams.iter().find(|stream| **stream == name.ident) {
+                    let before = before.to_string();
+                    self.errors
+                        .at(&name.ident, format!("stream `{before}` is bound twice"))
+                        .help("give the second one another name: names are what uids are made of");
+                    return;
+                }
+                self.streams.push(name.ident.clone());
+                self.statements.push(Statement::Streams(Box::new(Streams { binding, root, calls, tail: false })));
+            }
+            Stmt::Expr(expression, semicolon) => match self.chain(expression) {
+                Some((root, calls)) => {
+                    let tail = last && semicolon.is_none();
+                    self.statements.push(Statement::Streams(Box::new(Streams { binding: None, root, calls, tail })));
+                }
+                None => self.plain(statement),
+            },
+            _ => self.plain(statement),
+        }
+    }
+
+    /// A statement that is not about streams. It must not touch any.
+    fn plain(&mut self, statement: &Stmt) {
+        let mut search = Search { streams: &self.streams, found: None };
+        search.visit_stmt(statement);
+        if let Some((span, what)) = search.found {
+            let message = match &what {
+                Some(name) => format!("stream `{name}` is used in ordinary code"),
+                None => "a source inside ordinary code".to_owned(),
+            };
+            self.errors
+                .at_span(span, message)
+                .help("write `let name = stream.operator(..);` at the top level of the pipeline")
+                .note("the graph is fixed at compile time: choose between records with `.filter(..)`, not between streams with control flow");
+            return;
+        }
+        if let Stmt::Local(local) = statement {
+            for new in bound(&local.pat) {
+                let again = self.locals.iter().any(|local| local.name == new.name)
+                    || self.streams.contains(&new.name);
+                if again && self.used_by_streams(&new.name) {
+                    self.errors
+                        .at(&new.name, format!("`{}` is bound twice", new.name))
+                        .help("give the second one another name")
+                        .note("streams are wired after all other statements, and would see the second one only");
+                }
+                self.locals.retain(|local| local.name != new.name);
+                self.locals.push(new);
+            }
+        }
+        self.statements.push(Statement::Plain(Box::new(statement.clone())));
+    }
+
+    fn used_by_streams(&self, name: &Ident) -> bool {
+        self.statements.iter().any(|statement| match statement {
+            Statement::Plain(_) => false,
+            Statement::Streams(streams) => {
+                let in_root = match &streams.root {
+                    Root::Source { argument, .. } => mentioned(name, argument),
+                    Root::Name(_) => false,
+                    Root::Part { arguments, .. } => arguments.iter().any(|argument| mentioned(name, argument)),
+                };
+                in_root || streams.calls.iter().flat_map(|call| &call.arguments).any(|arg| mentioned(name, arg))
+            }
+        })
+    }
+
+    /// Takes a method chain apart, if it begins with a stream.
+    fn chain(&mut self, expression: &Expr) -> Option<(Root, Vec<Call>)> {
+        let mut calls = Vec::new();
+        let mut receiver = expression;
+        loop {
+            match receiver {
+                Expr::MethodCall(call) => {
+                    calls.push(self.call(call));
+                    receiver = &call.receiver;
+                }
+                Expr::Paren(paren) => receiver = &paren.expr,
+                _ => break,
+            }
+        }
+        calls.reverse();
+        let root = match receiver {
+            Expr::Path(path) => Root::Name(self.stream(path)?),
+            Expr::Call(call) => self.root(call)?,
+            _ => return None,
+        };
+        Some((root, calls))
+    }
+
+    fn call(&mut self, call: &ExprMethodCall) -> Call {
+        Call { name: call.method.clone(), arguments: call.args.iter().cloned().collect() }
+    }
+
+    fn stream(&self, path: &ExprPath) -> Option<Ident> {
+        path.path.get_ident().filter(|name| self.streams.contains(name)).cloned()
+    }
+
+    fn root(&mut self, call: &ExprCall) -> Option<Root> {
+        let Expr::Path(path) = &*call.func else { return None };
+        if is_source(&path.path) {
+            if call.args.len() != 1 {
+                self.errors
+                    .at(call, format!("`source` takes one argument, not {}", call.args.len()))
+                    .help("source(file::text(\"words.txt\"))");
+            }
+            let argument = call.args.first().cloned().unwrap_or_else(|| syn::parse_quote!(()));
+            return Some(Root::Source { span: path.span(), argument });
+        }
+        let given = call.args.iter().any(|argument| matches!(argument, Expr::Path(path) if self.stream(path).is_some()));
+        given.then(|| Root::Part { path: path.path.clone(), arguments: call.args.iter().cloned().collect() })
+    }
+}
+
+/// `source` or `flow::source`.
+fn is_source(path: &Path) -> bool {
+    let mut names = path.segments.iter().map(|segment| &segment.ident);
+    match (names.next(), names.next(), names.next()) {
+        (Some(source), None, None) => source == "source",
+        (Some(flow), Some(source), None) => flow == "flow" && source == "source",
+        _ => false,
+    }
+}
+
+/// Looks for streams where none may be.
+struct Search<'s> {
+    streams: &'s [Ident],
+    found: Option<(Span, Option<String>)>,
+}
+
+impl<'ast> Visit<'ast> for Search<'_> {
+    fn visit_expr_path(&mut self, path: &'ast ExprPath) {
+        if let Some(name) = path.path.get_ident().filter(|name| self.streams.contains(name)) {
+            self.found.get_or_insert((name.span(), Some(name.to_string())));
+        }
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast ExprCall) {
+        if matches!(&*call.func, Expr::Path(path) if is_source(&path.path)) {
+            self.found.get_or_insert((call.func.span(), None));
+        }
+        visit::visit_expr_call(self, call);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        if let Some(name) = self.streams.iter().find(|name| mentioned(name, &call.tokens.to_token_stream())) {
+            self.found.get_or_insert((call.path.span(), Some(name.to_string())));
+        }
+    }
+}

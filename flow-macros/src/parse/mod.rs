@@ -1,0 +1,34 @@
+//! From tokens to options, ordinary statements and method chains over streams. No semantics yet.
+
+mod body;
+mod locals;
+mod options;
+mod signature;
+
+pub(crate) use body::{Call, Root, Statement, Streams};
+pub(crate) use locals::{Local, mentioned};
+pub(crate) use options::{Guarantee, Mode, Options, Policy, integer};
+pub(crate) use signature::{Parameter, Shape, Signature};
+
+use proc_macro2::TokenStream;
+use syn::ItemFn;
+
+use crate::diag::Errors;
+
+/// A function under `#[pipeline]`, taken apart.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    pub(crate) options: Options,
+    pub(crate) signature: Signature,
+    pub(crate) statements: Vec<Statement>,
+    pub(crate) locals: Vec<Local>,
+}
+
+/// Parses attribute and function.
+pub(crate) fn pipeline(options: TokenStream, function: &ItemFn) -> Result<Pipeline, Errors> {
+    let mut errors = Errors::default();
+    let signature = signature::parse(function, &mut errors);
+    let options = options::parse(options, &signature, &mut errors);
+    let (statements, locals) = body::parse(function, &signature, &mut errors);
+    errors.finish(Pipeline { options, signature, statements, locals })
+}

@@ -1,0 +1,135 @@
+//! The one table of operators.
+
+/// What an operator does, and what it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Source,
+    Map,
+    Filter,
+    FilterMap,
+    FlatMap,
+    Inspect,
+    KeyBy,
+    Reduce,
+    Fold,
+    Sum,
+    Min,
+    Max,
+    MinBy,
+    MaxBy,
+    Count,
+    Union,
+    Rebalance,
+    Rescale,
+    Broadcast,
+    Forward,
+    Global,
+    PartitionCustom,
+    Sink,
+    /// A helper function from stream to stream.
+    Part,
+    /// A stream that a helper function is given.
+    Input,
+}
+
+/// An argument of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arg {
+    /// A closure or function of this many parameters.
+    Function(usize),
+    /// Any expression.
+    Value,
+    /// Streams, one or more.
+    Streams,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub(crate) struct Operator {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) args: &'static [Arg],
+    /// How it is called, for messages.
+    pub(crate) usage: &'static str,
+}
+
+const fn row(name: &'static str, kind: Kind, args: &'static [Arg], usage: &'static str) -> Operator {
+    Operator { name, kind, args, usage }
+}
+
+/// The operators that are methods of streams.
+pub(crate) const OPERATORS: &[Operator] = &[
+    row("map", Kind::Map, &[Arg::Function(1)], ".map(|record| ..)"),
+    row("filter", Kind::Filter, &[Arg::Function(1)], ".filter(|record| ..)"),
+    row("filter_map", Kind::FilterMap, &[Arg::Function(1)], ".filter_map(|record| Some(..))"),
+    row("flat_map", Kind::FlatMap, &[Arg::Function(1)], ".flat_map(|record| ..)"),
+    row("inspect", Kind::Inspect, &[Arg::Function(1)], ".inspect(|record| ..)"),
+    row("key_by", Kind::KeyBy, &[Arg::Function(1)], ".key_by(|record| ..)"),
+    row("reduce", Kind::Reduce, &[Arg::Function(2)], ".reduce(|a, b| ..)"),
+    row("fold", Kind::Fold, &[Arg::Value, Arg::Function(2)], ".fold(initial, |accumulator, record| ..)"),
+    row("sum", Kind::Sum, &[Arg::Function(1)], ".sum(|record| ..)"),
+    row("min", Kind::Min, &[Arg::Function(1)], ".min(|record| ..)"),
+    row("max", Kind::Max, &[Arg::Function(1)], ".max(|record| ..)"),
+    row("min_by", Kind::MinBy, &[Arg::Function(1)], ".min_by(|record| ..)"),
+    row("max_by", Kind::MaxBy, &[Arg::Function(1)], ".max_by(|record| ..)"),
+    row("count", Kind::Count, &[], ".count()"),
+    row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
+    row("rebalance", Kind::Rebalance, &[], ".rebalance()"),
+    row("rescale", Kind::Rescale, &[], ".rescale()"),
+    row("broadcast", Kind::Broadcast, &[], ".broadcast()"),
+    row("forward", Kind::Forward, &[], ".forward()"),
+    row("global", Kind::Global, &[], ".global()"),
+    row(
+        "partition_custom",
+        Kind::PartitionCustom,
+        &[Arg::Function(2), Arg::Function(1)],
+        ".partition_custom(|key, subtasks| .., |record| ..)",
+    ),
+    row("sink", Kind::Sink, &[Arg::Value], ".sink(..)"),
+];
+
+/// What can be said of the operator before it.
+pub(crate) const MODIFIERS: &[&str] =
+    &["uid", "name", "parallelism", "disable_chaining", "start_new_chain", "on_error"];
+
+/// The operator of this name.
+pub(crate) fn operator(name: &str) -> Option<&'static Operator> {
+    OPERATORS.iter().find(|operator| operator.name == name)
+}
+
+impl Kind {
+    /// As it is called in plans.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Source => "source",
+            Kind::Part => "part",
+            Kind::Input => "input",
+            kind => OPERATORS.iter().find(|operator| operator.kind == kind).map_or("", |operator| operator.name),
+        }
+    }
+
+    /// Whether it keeps state of each key, and so needs a keyed stream.
+    pub(crate) fn keyed(self) -> bool {
+        use Kind::{Count, Fold, Max, MaxBy, Min, MinBy, Reduce, Sum};
+        matches!(self, Reduce | Fold | Sum | Min | Max | MinBy | MaxBy | Count)
+    }
+
+    /// Whether it only says how records get to the next operator.
+    pub(crate) fn exchange(self) -> bool {
+        use Kind::{Broadcast, Forward, Global, KeyBy, PartitionCustom, Rebalance, Rescale};
+        matches!(self, KeyBy | Rebalance | Rescale | Broadcast | Forward | Global | PartitionCustom)
+    }
+
+    /// The variant of `flow`'s `Ship` by which its records leave.
+    pub(crate) fn ship(self) -> &'static str {
+        match self {
+            Kind::KeyBy => "KeyGroup",
+            Kind::Rebalance => "Rebalance",
+            Kind::Rescale => "Rescale",
+            Kind::Broadcast => "Broadcast",
+            Kind::Global => "Global",
+            Kind::PartitionCustom => "Custom",
+            _ => "Forward",
+        }
+    }
+}

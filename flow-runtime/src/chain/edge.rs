@@ -1,0 +1,378 @@
+//! Edges between chains: typed buffers at the ends, erased parcels in between.
+
+use std::{
+    any::Any,
+    cell::{RefCell, RefMut},
+    marker::PhantomData,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use timely::scheduling::activate::SyncActivator;
+
+use crate::{
+    error::BoxError,
+    record::{Lend, Portable, Slot},
+    state::{Key, KeyGroups, hash},
+};
+
+/// How records are dealt out among the subtasks of the next chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Partition {
+    /// To the subtask with the same index: no exchange.
+    Forward,
+    /// Anything else: each parcel carries its target.
+    Exchange,
+}
+
+/// The receiving end of an edge, as a value that carries the record type from one chain's closure to the next one's.
+#[derive(Debug)]
+pub struct Edge<T> {
+    pub(crate) id: usize,
+    types: PhantomData<fn() -> T>,
+}
+
+impl<T> Edge<T> {
+    pub(crate) fn new(id: usize) -> Self {
+        Edge { id, types: PhantomData }
+    }
+}
+
+/// One edge or several with equal types (a union): what a chain reads.
+pub trait Edges {
+    /// The records' type.
+    type Item;
+    #[doc(hidden)]
+    fn ids(&self) -> Vec<usize>;
+}
+
+impl<T> Edges for Edge<T> {
+    type Item = T;
+    fn ids(&self) -> Vec<usize> {
+        vec![self.id]
+    }
+}
+
+impl<T, const N: usize> Edges for [Edge<T>; N] {
+    type Item = T;
+    fn ids(&self) -> Vec<usize> {
+        self.iter().map(|edge| edge.id).collect()
+    }
+}
+
+/// The sending end of an edge in one subtask.
+#[derive(Debug)]
+pub struct Output<T>(Rc<RefCell<Outgoing<T>>>);
+
+impl<T> Clone for Output<T> {
+    fn clone(&self) -> Self {
+        Output(Rc::clone(&self.0))
+    }
+}
+
+impl<T> Output<T> {
+    pub(crate) fn new(outgoing: Outgoing<T>) -> Self {
+        Output(Rc::new(RefCell::new(outgoing)))
+    }
+
+    /// For the time of one batch.
+    #[inline]
+    #[must_use]
+    pub fn borrow_mut(&self) -> RefMut<'_, Outgoing<T>> {
+        self.0.borrow_mut()
+    }
+}
+
+/// The buffers of an [`Output`], one per target subtask.
+#[derive(Debug)]
+pub struct Outgoing<T> {
+    buffers: Vec<Vec<T>>,
+    full: Vec<Parcel>,
+    sender: usize,
+    /// Whether there are as many receivers as senders.
+    paired: bool,
+    key_groups: KeyGroups,
+    round_robin: usize,
+    /// The targets of `rescale`: a fair share of all.
+    share: std::ops::Range<usize>,
+    capacity: usize,
+}
+
+impl<T: Portable> Outgoing<T> {
+    pub(crate) fn new(sender: usize, senders: usize, targets: usize, max_parallelism: u32) -> Self {
+        let capacity = (32 * 1024 / size_of::<T>().max(1)).clamp(64, 1024);
+        let share = if targets >= senders {
+            let first = sender * targets / senders;
+            first..((sender + 1) * targets / senders).max(first + 1)
+        } else {
+            let target = sender * targets / senders;
+            target..target + 1
+        };
+        Outgoing {
+            buffers: (0..targets).map(|_| Vec::new()).collect(),
+            full: Vec::new(),
+            sender,
+            paired: senders == targets,
+            key_groups: KeyGroups { max_parallelism, parallelism: targets as u32 },
+            // Subtasks start at different targets, so that few records do not all meet at the first.
+            round_robin: sender,
+            share,
+            capacity,
+        }
+    }
+
+    /// To the owner of the key's group.
+    #[inline(always)]
+    pub fn by_key<K: Key>(&self, key: &K) -> usize {
+        self.key_groups.owner(self.key_groups.group(hash(key)))
+    }
+
+    /// To the subtask of the same index.
+    #[inline(always)]
+    pub fn forward(&self) -> usize {
+        self.sender
+    }
+
+    /// To the subtask of the same index if both sides have as many, and otherwise to each in turn.
+    #[inline(always)]
+    pub fn forward_or_rebalance(&mut self) -> usize {
+        if self.paired { self.sender } else { self.rebalance() }
+    }
+
+    /// To each in turn.
+    #[inline(always)]
+    pub fn rebalance(&mut self) -> usize {
+        self.round_robin += 1;
+        if self.round_robin >= self.buffers.len() {
+            self.round_robin = 0;
+        }
+        self.round_robin
+    }
+
+    /// To each of this subtask's share in turn.
+    #[inline(always)]
+    pub fn rescale(&mut self) -> usize {
+        self.round_robin += 1;
+        if !self.share.contains(&self.round_robin) {
+            self.round_robin = self.share.start;
+        }
+        self.round_robin
+    }
+
+    /// To the first.
+    #[inline(always)]
+    pub fn global(&self) -> usize {
+        0
+    }
+
+    /// How many subtasks there are to choose from.
+    #[inline(always)]
+    pub fn targets(&self) -> usize {
+        self.buffers.len()
+    }
+
+    /// Checks what a custom partitioner chose.
+    ///
+    /// # Errors
+    /// When there is no such subtask.
+    #[inline(always)]
+    pub fn custom(&self, target: usize) -> Result<usize, BoxError> {
+        if target < self.buffers.len() {
+            Ok(target)
+        } else {
+            Err(format!(
+                "the partitioner chose subtask {target}, but there are only {}: reduce it modulo the number that it is given",
+                self.buffers.len()
+            )
+            .into())
+        }
+    }
+
+    /// Puts a record on its way.
+    #[inline(always)]
+    pub fn send(&mut self, target: usize, record: T) {
+        let buffer = &mut self.buffers[target];
+        if buffer.capacity() == 0 {
+            buffer.reserve_exact(self.capacity);
+        }
+        buffer.push(record);
+        if buffer.len() >= self.capacity {
+            self.seal(target);
+        }
+    }
+
+    /// Puts a copy on its way to every subtask.
+    pub fn send_to_all(&mut self, record: T)
+    where
+        T: Clone,
+    {
+        for target in 1..self.buffers.len() {
+            self.send(target, record.clone());
+        }
+        self.send(0, record);
+    }
+
+    #[inline(never)]
+    fn seal(&mut self, target: usize) {
+        let records = std::mem::take(&mut self.buffers[target]);
+        if !records.is_empty() {
+            self.full.push(Parcel { target, sender: self.sender, body: Body::Typed(Box::new(records)) });
+        }
+    }
+}
+
+/// What the engine needs of an [`Output`], whatever its type.
+pub(crate) trait Drain {
+    /// Hands over everything that was sent.
+    fn drain(&self, into: &mut Vec<Parcel>);
+}
+
+impl<T: Portable> Drain for Output<T> {
+    fn drain(&self, into: &mut Vec<Parcel>) {
+        let mut outgoing = self.0.borrow_mut();
+        for target in 0..outgoing.buffers.len() {
+            outgoing.seal(target);
+        }
+        into.append(&mut outgoing.full);
+    }
+}
+
+/// A batch of records of one type on its way between two subtasks.
+#[derive(Debug)]
+pub struct Parcel {
+    pub(crate) target: usize,
+    pub(crate) sender: usize,
+    body: Body,
+}
+
+enum Body {
+    /// Within a process the records go as they are.
+    Typed(Box<dyn Records>),
+    /// Between processes they go encoded; decoding waits for the receiving end, which knows the type.
+    Encoded(Vec<u8>),
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Body::Typed(_) => "records",
+            Body::Encoded(_) => "bytes",
+        })
+    }
+}
+
+trait Records: Send {
+    fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error>;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+impl<T: Portable> Records for Vec<T> {
+    fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
+        // Named fields: the record types of users may need a self-describing format.
+        rmp_serde::to_vec_named(self)
+    }
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+impl Serialize for Parcel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let encoded;
+        let bytes = match &self.body {
+            Body::Typed(records) => {
+                encoded = records.encode().map_err(serde::ser::Error::custom)?;
+                &encoded
+            }
+            Body::Encoded(bytes) => bytes,
+        };
+        (self.target, self.sender, bytes).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Parcel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (target, sender, bytes) = Deserialize::deserialize(deserializer)?;
+        Ok(Parcel { target, sender, body: Body::Encoded(bytes) })
+    }
+}
+
+/// A parcel at the receiving end.
+#[derive(Debug)]
+pub struct Received<T>(Vec<T>);
+
+impl<T: Lend + Portable> Received<T> {
+    /// The records, each in a slot from which the chain takes it in its lent form.
+    #[inline(always)]
+    pub fn slots(&mut self) -> impl Iterator<Item = Slot<T>> {
+        self.0.drain(..).map(Slot::new)
+    }
+
+    pub(crate) fn open(parcel: Parcel) -> Result<Self, BoxError> {
+        match parcel.body {
+            Body::Typed(records) => match records.into_any().downcast::<Vec<T>>() {
+                Ok(records) => Ok(Received(*records)),
+                Err(_) => Err("a parcel of another type arrived: the processes run different builds".into()),
+            },
+            Body::Encoded(bytes) => Ok(Received(rmp_serde::from_slice(&bytes)?)),
+        }
+    }
+}
+
+/// How many parcels a sender may have under way on an edge, so that a slow receiver slows the sender down instead of
+/// filling the memory.
+///
+/// Each sender has its own: otherwise one that is ahead by an epoch, whose parcels the receiver has to stash, could
+/// use up what another one needs to finish the epoch.
+#[derive(Debug, Default)]
+pub(crate) struct Credit {
+    under_way: AtomicUsize,
+    waiting: AtomicBool,
+    waker: std::sync::OnceLock<SyncActivator>,
+}
+
+impl Credit {
+    /// Parcels under way at which the sender pauses, per receiving subtask.
+    const LIMIT: usize = 16;
+
+    pub(crate) fn of(senders: usize) -> Vec<Credit> {
+        (0..senders).map(|_| Credit::default()).collect()
+    }
+
+    pub(crate) fn wake_with(&self, waker: SyncActivator) {
+        let _ = self.waker.set(waker);
+    }
+
+    pub(crate) fn taken(&self, parcels: usize) {
+        self.under_way.fetch_add(parcels, Ordering::AcqRel);
+    }
+
+    /// Whether the sender has to wait. It is woken when that changes.
+    pub(crate) fn exhausted(&self, receivers: usize) -> bool {
+        let limit = Self::LIMIT * receivers;
+        if self.under_way.load(Ordering::Acquire) < limit {
+            return false;
+        }
+        self.waiting.store(true, Ordering::SeqCst);
+        // Once more: the receiver may have returned the last credit before it could see that we wait.
+        self.under_way.load(Ordering::SeqCst) >= limit
+    }
+
+    pub(crate) fn returned(&self, receivers: usize) {
+        let left = self.under_way.fetch_sub(1, Ordering::SeqCst) - 1;
+        // Half of the limit, so that the sender is not woken for each parcel.
+        if left <= Self::LIMIT * receivers / 2 && self.waiting.swap(false, Ordering::SeqCst) {
+            if let Some(waker) = self.waker.get() {
+                // The sender's worker is gone only when the whole attempt ends.
+                let _ = waker.activate();
+            }
+        }
+    }
+}
+
+/// The credits of an edge by sender, shared by all workers.
+pub(crate) type Credits = Arc<Vec<Credit>>;

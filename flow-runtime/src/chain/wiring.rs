@@ -1,0 +1,341 @@
+//! What generated code talks to: it describes the chains of a job on one worker.
+//!
+//! Nothing here touches the engine. A [`Wiring`] only collects; [`build`](super::build) makes Timely operators of what
+//! was collected, in the same order on every worker.
+
+use std::{rc::Rc, sync::Arc};
+
+use super::{
+    At, ChainError, Edge, Edges, Outgoing, Output, Parcel, Partition, Received, Skipped,
+    edge::{Credit, Credits, Drain},
+};
+use crate::{
+    checkpoint::{CheckpointId, Restored, Store},
+    error::Error,
+    plan::Plan,
+    record::{Lend, Portable},
+    sink::{ExactlyOnce, Sink, SinkContext, SinkHandle, SinkPort},
+    source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
+    state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
+    worker::{Control, Shared},
+};
+
+/// What one attempt of a job shares among its workers.
+pub(crate) struct Environment {
+    pub(crate) job: String,
+    pub(crate) parallelism: usize,
+    pub(crate) max_parallelism: u32,
+    pub(crate) aligned: bool,
+    pub(crate) attempt: u64,
+    pub(crate) control: Arc<Control>,
+    pub(crate) tokio: tokio::runtime::Handle,
+    pub(crate) store: Store,
+    pub(crate) restored: Option<Restored>,
+    /// The checkpoint before the first epoch of this attempt.
+    pub(crate) last: CheckpointId,
+    pub(crate) shared: Shared,
+}
+
+impl Environment {
+    pub(crate) fn first_epoch(&self) -> CheckpointId {
+        self.last.next()
+    }
+
+    pub(crate) fn key_groups(&self, parallelism: usize) -> KeyGroups {
+        KeyGroups { max_parallelism: self.max_parallelism, parallelism: parallelism as u32 }
+    }
+}
+
+/// The loop of a chain with an input edge: one call per parcel.
+pub(crate) type ParcelLoop = Box<dyn FnMut(Parcel) -> Result<(), ChainError>>;
+/// What follows an aggregate of a batch pipeline, run at the end of the input.
+pub(crate) type FinishLoop = Box<dyn FnMut() -> Result<(), ChainError>>;
+
+/// Where a chain's records come from.
+pub(crate) enum Head {
+    Source { operator: usize, driver: Box<dyn SourceDriver> },
+    Edges { ids: Vec<usize>, run: ParcelLoop },
+}
+
+/// One chain on one worker, as the engine takes it.
+pub(crate) struct ChainParts {
+    pub(crate) parallelism: usize,
+    pub(crate) name: String,
+    pub(crate) head: Head,
+    pub(crate) finish: Vec<FinishLoop>,
+    pub(crate) outputs: Vec<OutputPort>,
+    pub(crate) states: Vec<(Rc<str>, Rc<dyn StatePort>)>,
+    pub(crate) sinks: Vec<Rc<dyn SinkPort>>,
+}
+
+/// The engine's side of an [`Output`].
+pub(crate) struct OutputPort {
+    pub(crate) edge: usize,
+    pub(crate) drain: Rc<dyn Drain>,
+}
+
+/// What an edge connects.
+pub(crate) struct EdgeParts {
+    pub(crate) partition: Partition,
+    pub(crate) receivers: usize,
+    pub(crate) credits: Credits,
+}
+
+/// What the engine knows of an operator.
+#[derive(Clone, Debug)]
+pub(crate) struct OperatorInfo {
+    pub(crate) uid: Rc<str>,
+    pub(crate) kind: &'static str,
+    /// Whether a checkpoint holds something of it.
+    pub(crate) remembers: bool,
+    pub(crate) parallelism: usize,
+}
+
+/// Collects the chains of a job on one worker.
+pub struct Wiring {
+    pub(crate) environment: Arc<Environment>,
+    pub(crate) operators: Vec<OperatorInfo>,
+    /// Where the operators of the part that is being wired begin.
+    base: usize,
+    pub(crate) worker: usize,
+    pub(crate) chains: Vec<ChainParts>,
+    pub(crate) edges: Vec<EdgeParts>,
+    pub(crate) error: Option<Error>,
+}
+
+impl Wiring {
+    pub(crate) fn new(environment: Arc<Environment>, plan: &'static Plan, worker: usize) -> Self {
+        let mut wiring = Wiring {
+            environment,
+            operators: Vec::new(),
+            base: 0,
+            worker,
+            chains: Vec::new(),
+            edges: Vec::new(),
+            error: None,
+        };
+        wiring.add_operators(plan, "");
+        wiring
+    }
+
+    fn add_operators(&mut self, plan: &'static Plan, prefix: &str) {
+        self.operators.extend(plan.operators.iter().map(|operator| OperatorInfo {
+            uid: format!("{prefix}{}", operator.uid).into(),
+            kind: operator.kind,
+            remembers: operator.remembers(),
+            parallelism: self.environment.parallelism,
+        }));
+    }
+
+    /// Wires a helper function, whose operators get the uid of its call as a prefix. `operator` is the call's.
+    pub fn part<R>(
+        &mut self,
+        operator: usize,
+        plan: &'static Plan,
+        wire: impl FnOnce(&mut Wiring) -> R,
+    ) -> R {
+        let prefix = format!("{}/", self.operators[self.base + operator].uid);
+        let base = std::mem::replace(&mut self.base, self.operators.len());
+        self.add_operators(plan, &prefix);
+        let result = wire(self);
+        self.base = base;
+        result
+    }
+
+    /// Whether every operator has one subtask, so that no exchange is needed and chains fuse across `key_by`.
+    /// `explicit` are the parallelisms that the pipeline sets on operators.
+    #[must_use]
+    pub fn single(&self, explicit: &[usize]) -> bool {
+        self.environment.parallelism == 1 && explicit.iter().all(|&parallelism| parallelism == 1)
+    }
+
+    /// Begins a chain of these operators.
+    pub fn chain(&mut self, operators: &[usize], parallelism: Option<usize>) -> Chain<'_> {
+        let parallelism = parallelism.unwrap_or(self.environment.parallelism);
+        let base = self.base;
+        for operator in operators {
+            self.operators[base + operator].parallelism = parallelism;
+        }
+        let name = match operators {
+            [] => String::new(),
+            [first, ..] => self.operators[base + first].uid.to_string(),
+        };
+        Chain {
+            base,
+            parallelism,
+            name,
+            head: None,
+            finish: Vec::new(),
+            outputs: Vec::new(),
+            states: Vec::new(),
+            sinks: Vec::new(),
+            wiring: self,
+        }
+    }
+}
+
+/// A chain in the making; it is done when dropped.
+pub struct Chain<'w> {
+    wiring: &'w mut Wiring,
+    base: usize,
+    parallelism: usize,
+    name: String,
+    head: Option<Head>,
+    finish: Vec<FinishLoop>,
+    outputs: Vec<OutputPort>,
+    states: Vec<(Rc<str>, Rc<dyn StatePort>)>,
+    sinks: Vec<Rc<dyn SinkPort>>,
+}
+
+impl Chain<'_> {
+    /// Whether this worker runs a subtask of the chain. All workers build all chains, as the engine demands.
+    fn active(&self) -> bool {
+        self.wiring.worker < self.parallelism
+    }
+
+    fn uid(&self, operator: usize) -> Rc<str> {
+        Rc::clone(&self.wiring.operators[self.base + operator].uid)
+    }
+
+    /// The position before the first record of a batch.
+    #[must_use]
+    pub fn base(&self) -> usize {
+        self.base
+    }
+
+    /// The state of a stateful operator, with what the restored checkpoint holds of it.
+    pub fn keyed<K: StoredKey, V: StateValue>(&mut self, operator: usize) -> Keyed<K, V> {
+        let keyed = Keyed::empty();
+        if self.active() {
+            let groups = self.wiring.environment.key_groups(self.parallelism);
+            let uid = self.uid(operator);
+            if let Some(restored) = &self.wiring.environment.restored {
+                for part in restored.states(&uid) {
+                    if let Err(error) = keyed.restore(part, groups, self.wiring.worker) {
+                        self.wiring.error.get_or_insert(Error::Checkpoint(error.of(&uid)));
+                    }
+                }
+            }
+            self.states.push((uid, Rc::new(keyed.clone())));
+        }
+        keyed
+    }
+
+    /// A sink at the end of the chain.
+    pub fn sink<S: Sink>(&mut self, operator: usize, sink: S) -> SinkHandle<S> {
+        let environment = Arc::clone(&self.wiring.environment);
+        let cx = SinkContext {
+            job: environment.job.clone(),
+            operator: self.uid(operator).to_string(),
+            subtask: self.wiring.worker,
+            parallelism: self.parallelism,
+            attempt: environment.attempt,
+            restored: environment.restored.as_ref().map(|restored| restored.manifest.id),
+        };
+        let active = self.active();
+        let handle = SinkHandle::open(sink, cx, self.base + operator, &environment, active);
+        if active {
+            self.sinks.push(handle.port());
+        }
+        handle
+    }
+
+    /// As [`sink`](Self::sink), for a pipeline that promises exactly once.
+    pub fn exactly_once_sink<S: ExactlyOnce>(&mut self, operator: usize, sink: S) -> SinkHandle<S> {
+        self.sink(operator, sink)
+    }
+
+    /// An output at the end of the chain, and the edge by which the next chain receives it. `parallelism` is the
+    /// receiver's; `forward` asks for the same subtask, which needs equal parallelisms on both sides and is dealt out
+    /// in turn otherwise.
+    pub fn output<T: Portable>(&mut self, forward: bool, parallelism: Option<usize>) -> (Output<T>, Edge<T>) {
+        let environment = Arc::clone(&self.wiring.environment);
+        let senders = self.parallelism;
+        let receivers = parallelism.unwrap_or(environment.parallelism);
+        let id = self.wiring.edges.len();
+        let forward = forward && senders == receivers;
+        let credits = environment.shared.get("edge", id, || Credit::of(senders));
+        self.wiring.edges.push(EdgeParts {
+            partition: if forward { Partition::Forward } else { Partition::Exchange },
+            // A credit counts for one sender: forward, that is one receiver's share.
+            receivers: if forward { 1 } else { receivers },
+            credits: Arc::clone(&credits),
+        });
+        let outgoing = Outgoing::new(self.wiring.worker, senders, receivers, environment.max_parallelism);
+        let output = Output::new(outgoing);
+        self.outputs.push(OutputPort { edge: id, drain: Rc::new(output.clone()) });
+        (output, Edge::new(id))
+    }
+
+    /// Counts what an operator skips.
+    #[must_use]
+    pub fn skipped(&self, operator: usize) -> Skipped {
+        let uid = self.uid(operator);
+        let total = self.wiring.environment.control.skipped(&uid);
+        Skipped::new(uid, total)
+    }
+
+    /// The chain reads a source; `run` is its loop over a batch.
+    pub fn source<S, F>(&mut self, operator: usize, source: S, run: F)
+    where
+        S: Source,
+        F: FnMut(&mut S::Batch) -> Result<(), ChainError> + 'static,
+    {
+        let environment = Arc::clone(&self.wiring.environment);
+        let cx = SourceContext {
+            job: environment.job.clone(),
+            operator: self.uid(operator).to_string(),
+            subtask: self.wiring.worker,
+            parallelism: self.parallelism,
+        };
+        let operator = self.base + operator;
+        environment.control.expect_source(operator, self.parallelism);
+        let driver = Box::new(ChainSource::new(source, cx, operator, environment, run));
+        self.head = Some(Head::Source { operator, driver });
+    }
+
+    /// As [`source`](Self::source), for a pipeline that promises not to lose a record.
+    pub fn rewindable_source<S, F>(&mut self, operator: usize, source: S, run: F)
+    where
+        S: Rewindable,
+        F: FnMut(&mut S::Batch) -> Result<(), ChainError> + 'static,
+    {
+        self.source(operator, source, run);
+    }
+
+    /// The chain reads edges; `run` is its loop over a parcel.
+    pub fn input<E, F>(&mut self, first: usize, edges: &E, mut run: F)
+    where
+        E: Edges<Item: Lend + Portable>,
+        F: FnMut(&mut Received<E::Item>) -> Result<(), ChainError> + 'static,
+    {
+        let first = self.base + first;
+        let run: ParcelLoop = Box::new(move |parcel| {
+            let mut records = At::start(first).check(Received::open(parcel))?;
+            run(&mut records)
+        });
+        self.head = Some(Head::Edges { ids: edges.ids(), run });
+    }
+
+    /// What follows an aggregate in batch mode: run once, at the end of the input.
+    pub fn finish(&mut self, run: impl FnMut() -> Result<(), ChainError> + 'static) {
+        self.finish.push(Box::new(run));
+    }
+}
+
+impl Drop for Chain<'_> {
+    fn drop(&mut self) {
+        // Without a head, a closure of the wiring has panicked, and the attempt is over.
+        if let Some(head) = self.head.take() {
+            self.wiring.chains.push(ChainParts {
+                parallelism: self.parallelism,
+                name: std::mem::take(&mut self.name),
+                head,
+                finish: std::mem::take(&mut self.finish),
+                outputs: std::mem::take(&mut self.outputs),
+                states: std::mem::take(&mut self.states),
+                sinks: std::mem::take(&mut self.sinks),
+            });
+        }
+    }
+}

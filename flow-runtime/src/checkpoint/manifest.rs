@@ -1,0 +1,191 @@
+//! The manifest: everything that a checkpoint is made of.
+
+use serde::{Deserialize, Serialize};
+
+use super::CheckpointId;
+
+/// What a checkpoint is made of. Written last, and what makes it exist.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The format of this file; see the [module](super).
+    pub format: u32,
+    /// The version of the crate that wrote it.
+    pub flow_version: String,
+    /// The job's name.
+    pub job: String,
+    /// The number of the checkpoint.
+    pub id: CheckpointId,
+    /// Whether the job had reached the end of its input, so that there is nothing to go on with.
+    pub finished: bool,
+    /// The number of key groups.
+    pub max_parallelism: usize,
+    /// The operators that have something to remember; their uids and kinds are the pipeline's fingerprint.
+    pub operators: Vec<OperatorEntry>,
+    /// The splits of the sources.
+    pub sources: Vec<SourcePart>,
+    /// The state of the operators.
+    pub states: Vec<StatePart>,
+    /// The transactions that are to be committed when the checkpoint is complete.
+    pub sinks: Vec<SinkPart>,
+    /// When it was written, in milliseconds since 1970 UTC.
+    pub created: u64,
+}
+
+/// An operator that has something to remember.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperatorEntry {
+    /// Its uid, which connects it with its state across versions of the pipeline.
+    pub uid: String,
+    /// What it is: `source`, `sum`, `sink`.
+    pub kind: String,
+    /// How many subtasks it had.
+    pub parallelism: usize,
+}
+
+/// What one subtask of a source has read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourcePart {
+    /// The source.
+    pub uid: String,
+    /// The subtask.
+    pub subtask: usize,
+    /// Its splits, each with its position.
+    pub splits: Vec<SplitState>,
+}
+
+/// A split at a position.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitState {
+    /// What names the split.
+    pub id: String,
+    /// The position, for people.
+    pub position: String,
+    /// The split as its source encodes it.
+    #[serde(with = "hex")]
+    pub data: Vec<u8>,
+}
+
+/// The state of one subtask of an operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatePart {
+    /// The operator.
+    pub uid: String,
+    /// The subtask.
+    pub subtask: usize,
+    /// Where the state is.
+    pub file: PartFile,
+}
+
+/// A pre-committed transaction of one subtask of a sink.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SinkPart {
+    /// The sink.
+    pub uid: String,
+    /// The subtask.
+    pub subtask: usize,
+    /// The checkpoint at whose barrier it was pre-committed; this one, or an earlier one whose commit is not known
+    /// to have succeeded.
+    pub checkpoint: CheckpointId,
+    /// Where the handle is.
+    pub file: PartFile,
+}
+
+/// A file that a manifest names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PartFile {
+    /// Where it lies, relative to the store.
+    pub path: String,
+    /// The length of its payload.
+    pub bytes: u64,
+    /// The CRC-32 of its payload.
+    pub crc: u32,
+}
+
+impl Manifest {
+    /// The format that this version writes.
+    pub const FORMAT: u32 = 1;
+
+    /// An empty manifest, created now.
+    #[must_use]
+    pub fn new(job: impl Into<String>, id: CheckpointId, max_parallelism: usize) -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Manifest {
+            format: Self::FORMAT,
+            flow_version: env!("CARGO_PKG_VERSION").to_owned(),
+            job: job.into(),
+            id,
+            finished: false,
+            max_parallelism,
+            operators: Vec::new(),
+            sources: Vec::new(),
+            states: Vec::new(),
+            sinks: Vec::new(),
+            created: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The operator of this uid.
+    #[must_use]
+    pub fn operator(&self, uid: &str) -> Option<&OperatorEntry> {
+        self.operators.iter().find(|o| o.uid == uid)
+    }
+
+    /// The splits of a source, of all its subtasks.
+    pub fn splits<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a SplitState> {
+        self.sources.iter().filter(move |s| s.uid == uid).flat_map(|s| &s.splits)
+    }
+
+    /// The state parts of an operator.
+    pub fn states<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a StatePart> {
+        self.states.iter().filter(move |s| s.uid == uid)
+    }
+
+    /// The pending transactions of a sink.
+    pub fn sinks<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a SinkPart> {
+        self.sinks.iter().filter(move |s| s.uid == uid)
+    }
+
+    /// Every file that this manifest names.
+    pub fn files(&self) -> impl Iterator<Item = &PartFile> {
+        self.states.iter().map(|s| &s.file).chain(self.sinks.iter().map(|s| &s.file))
+    }
+
+    /// The bytes that a restore would read, besides the manifest.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files().map(|f| f.bytes).sum()
+    }
+
+    /// Whether anything would be lost without the operator of this uid.
+    pub(crate) fn remembers(&self, uid: &str) -> bool {
+        self.splits(uid).next().is_some()
+            || self.states(uid).next().is_some()
+            || self.sinks(uid).next().is_some()
+    }
+}
+
+/// Bytes as hexadecimal text, so that the manifest stays readable.
+mod hex {
+    use std::fmt::Write;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        let mut text = String::with_capacity(bytes.len() * 2);
+        for byte in bytes {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+        serializer.serialize_str(&text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let digits: Option<Vec<u8>> =
+            text.chars().map(|c| c.to_digit(16).and_then(|d| u8::try_from(d).ok())).collect();
+        match digits {
+            Some(digits) if digits.len() % 2 == 0 => Ok(digits.chunks(2).map(|d| d[0] << 4 | d[1]).collect()),
+            _ => Err(D::Error::custom("not hexadecimal")),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+use std::fs;
+
+use proptest::prelude::*;
+
+use crate::checkpoint::{Restored, tests::*};
+
+fn names(dir: &std::path::Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn older_checkpoints_go_with_their_folders() {
+    let (dir, store) = directory();
+    for id in 1..=5 {
+        complete(&store, id).await;
+    }
+    store.retain(2).await.unwrap();
+    assert_eq!(names(dir.path()), ["chk-0000000004", "chk-0000000005"]);
+    store.retain(0).await.unwrap();
+    assert_eq!(names(dir.path()), ["chk-0000000005"]);
+    for (_, manifest) in store.manifests().await.unwrap() {
+        Restored::load(&store, manifest.unwrap()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn parts_that_a_newer_checkpoint_names_stay() {
+    let (dir, store) = directory();
+    let first = complete(&store, 1).await;
+    let mut second = Manifest::new("job", CheckpointId(2), 128);
+    second.sinks = first.sinks.clone();
+    store.put_manifest(&second).await.unwrap();
+    store.retain(1).await.unwrap();
+    assert_eq!(names(&dir.path().join("chk-0000000001")).len(), 1);
+    let restored = Restored::load(&store, second).await.unwrap();
+    assert_eq!(restored.handles("out"), [(0, CheckpointId(1), Bytes::from("handle 1"))]);
+    // Once nobody names it any more, it goes too.
+    complete(&store, 3).await;
+    store.retain(1).await.unwrap();
+    assert_eq!(names(dir.path()), ["chk-0000000003"]);
+}
+
+#[tokio::test]
+async fn what_never_completed_goes_and_what_is_in_progress_stays() {
+    let (dir, store) = directory();
+    complete(&store, 1).await;
+    let put = async |id| store.put_part(CheckpointId(id), "x", Bytes::from_static(b"x")).await.unwrap();
+    let (failed, orphan, progress) = (put(2).await, put(3).await, put(4).await);
+    complete(&store, 3).await;
+    let unfinished = dir.path().join("chk-0000000003/manifest#1");
+    fs::write(&unfinished, "cut off").unwrap();
+    fs::write(dir.path().join("chk-0000000004/y.part#2"), "being written").unwrap();
+    store.retain(10).await.unwrap();
+    assert_eq!(names(dir.path()), ["chk-0000000001", "chk-0000000003", "chk-0000000004"]);
+    assert!(store.get_part(&failed).await.is_err() && store.get_part(&orphan).await.is_err());
+    assert!(!unfinished.exists());
+    store.get_part(&progress).await.unwrap();
+    assert_eq!(names(&dir.path().join("chk-0000000004")).len(), 2);
+}
+
+#[tokio::test]
+async fn without_a_sound_checkpoint_nothing_goes() {
+    let (dir, store) = directory();
+    store.put_part(CheckpointId(1), "x", Bytes::new()).await.unwrap();
+    store.retain(1).await.unwrap();
+    assert_eq!(names(dir.path()).len(), 1);
+    complete(&store, 2).await;
+    fs::write(dir.path().join("chk-0000000002/manifest"), "damaged").unwrap();
+    store.retain(1).await.unwrap();
+    assert_eq!(names(&dir.path().join("chk-0000000002")).len(), 3);
+}
+
+#[tokio::test]
+async fn a_damaged_checkpoint_stays_until_it_is_old() {
+    let (dir, store) = directory();
+    for id in 1..=4 {
+        complete(&store, id).await;
+    }
+    fs::write(dir.path().join("chk-0000000003/manifest"), "damaged").unwrap();
+    store.retain(2).await.unwrap();
+    assert_eq!(names(dir.path()), ["chk-0000000002", "chk-0000000003", "chk-0000000004"]);
+    assert_eq!(names(&dir.path().join("chk-0000000003")).len(), 3);
+    store.retain(1).await.unwrap();
+    assert_eq!(names(dir.path()), ["chk-0000000004"]);
+}
+
+/// What happens to a store in the life of a job.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A checkpoint completes; it carries this many of the previous one's pending transactions.
+    Complete {
+        carried: usize,
+    },
+    /// An attempt writes a part and dies.
+    Abandon,
+    Damage,
+    Retain(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0usize..4).prop_map(|carried| Step::Complete { carried }),
+        1 => Just(Step::Abandon),
+        1 => Just(Step::Damage),
+        2 => (0usize..4).prop_map(Step::Retain),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// However checkpoints refer to each other: those that are kept can be read, there are as many as asked for, and
+    /// of the rest nothing is left.
+    #[test]
+    fn the_kept_ones_are_whole(steps in proptest::collection::vec(step(), 1..14), memory in any::<bool>()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (dir, store) = directory();
+            let store = if memory { Store::in_memory() } else { store };
+            let (mut id, mut last) = (CheckpointId(0), None::<Manifest>);
+            for step in steps {
+                match step {
+                    Step::Complete { carried } => {
+                        id = id.next();
+                        let mut manifest = Manifest::new("job", id, 128);
+                        let pending = last.iter().flat_map(|m| m.sinks.iter().rev()).take(carried).cloned();
+                        manifest.sinks = pending.collect();
+                        let file = store.put_part(id, "out-0", Bytes::from(format!("{id}"))).await.unwrap();
+                        manifest.sinks.push(SinkPart { uid: "out".into(), subtask: 0, checkpoint: id, file });
+                        store.put_manifest(&manifest).await.unwrap();
+                        last = Some(manifest);
+                    }
+                    Step::Abandon => {
+                        id = id.next();
+                        store.put_part(id, "out-0", Bytes::new()).await.unwrap();
+                    }
+                    // The newest of those that are there, on disk only.
+                    Step::Damage if !memory => {
+                        if let Some((id, _)) = store.manifests().await.unwrap().first() {
+                            let file = dir.path().join(format!("chk-{:010}/manifest", id.0));
+                            fs::write(file, "damaged").unwrap();
+                        }
+                    }
+                    Step::Damage => {}
+                    Step::Retain(keep) => {
+                        let good = |found: Vec<(_, Result<Manifest, _>)>| -> Vec<Manifest> {
+                            found.into_iter().filter_map(|(_, m)| m.ok()).collect()
+                        };
+                        let mut before = good(store.manifests().await.unwrap());
+                        store.retain(keep).await.unwrap();
+                        let after = good(store.manifests().await.unwrap());
+                        before.truncate(keep.max(1));
+                        prop_assert_eq!(&after, &before);
+                        for manifest in after {
+                            Restored::load(&store, manifest).await.unwrap();
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })?;
+    }
+}

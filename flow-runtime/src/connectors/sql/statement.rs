@@ -1,0 +1,168 @@
+//! A statement with its parameters, as diesel runs it.
+//!
+//! `diesel::sql_query` would do too, but is prepared anew on every execution; this one is kept by the connection.
+
+use std::borrow::Cow;
+
+#[cfg(feature = "sqlite")]
+use diesel::sqlite::Sqlite;
+use diesel::{
+    QueryResult,
+    query_builder::{AstPass, QueryFragment, QueryId},
+    sql_types::{BigInt, Binary, Double, Nullable, Text},
+};
+#[cfg(feature = "mysql")]
+use diesel::{mysql::Mysql, sql_types::Unsigned};
+#[cfg(feature = "postgres")]
+use diesel::{pg::Pg, sql_types::Array};
+
+use super::value::Value;
+
+/// What a statement consists of.
+#[derive(Debug)]
+pub(super) enum Part<'a> {
+    Sql(Cow<'a, str>),
+    Param(Value<'a>),
+    /// A column of many rows: PostgreSQL only.
+    #[cfg(feature = "postgres")]
+    Column(Column<'a>),
+}
+
+impl<'a> Part<'a> {
+    pub(super) fn sql(text: &'a str) -> Self {
+        Part::Sql(Cow::Borrowed(text))
+    }
+}
+
+/// The values of one column, in the type in which they are bound.
+#[cfg(feature = "postgres")]
+#[derive(Debug)]
+pub(super) enum Column<'a> {
+    Ints(Vec<Option<i64>>),
+    Floats(Vec<Option<f64>>),
+    Bytes(Vec<Option<&'a [u8]>>),
+    Texts(Vec<Option<Cow<'a, str>>>),
+}
+
+/// A statement and its parameters.
+#[derive(Debug)]
+pub(super) struct Statement<'a> {
+    parts: Vec<Part<'a>>,
+    /// Whether the same text will come again often enough to keep it prepared.
+    keep: bool,
+}
+
+impl<'a> Statement<'a> {
+    pub(super) fn new(parts: Vec<Part<'a>>) -> Self {
+        Statement { parts, keep: true }
+    }
+
+    /// For texts of which there may be very many.
+    pub(super) fn keep(mut self, keep: bool) -> Self {
+        self.keep = keep;
+        self
+    }
+}
+
+impl QueryId for Statement<'_> {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+/// A null needs some type to be bound; all three databases take a null of any.
+const NULL: &Option<String> = &None;
+const TRUE: &i64 = &1;
+const FALSE: &i64 = &0;
+
+#[cfg(feature = "sqlite")]
+impl QueryFragment<Sqlite> for Statement<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        if !self.keep {
+            out.unsafe_to_cache_prepared();
+        }
+        for part in &self.parts {
+            match part {
+                Part::Sql(text) => out.push_sql(text),
+                Part::Param(value) => match value {
+                    Value::Null => out.push_bind_param::<Nullable<Text>, _>(NULL)?,
+                    Value::Bool(true) => out.push_bind_param::<BigInt, _>(TRUE)?,
+                    Value::Bool(false) => out.push_bind_param::<BigInt, _>(FALSE)?,
+                    Value::Int(value) => out.push_bind_param::<BigInt, _>(value)?,
+                    Value::UInt(value) => return Err(too_large(*value)),
+                    Value::Float(value) => out.push_bind_param::<Double, _>(value)?,
+                    Value::Text(value) => out.push_bind_param::<Text, str>(value)?,
+                    Value::Bytes(value) => out.push_bind_param::<Binary, [u8]>(value)?,
+                },
+                #[cfg(feature = "postgres")]
+                Part::Column(_) => return Err(postgres_only()),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "mysql")]
+impl QueryFragment<Mysql> for Statement<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
+        if !self.keep {
+            out.unsafe_to_cache_prepared();
+        }
+        for part in &self.parts {
+            match part {
+                Part::Sql(text) => out.push_sql(text),
+                Part::Param(value) => match value {
+                    Value::Null => out.push_bind_param::<Nullable<Text>, _>(NULL)?,
+                    Value::Bool(true) => out.push_bind_param::<BigInt, _>(TRUE)?,
+                    Value::Bool(false) => out.push_bind_param::<BigInt, _>(FALSE)?,
+                    Value::Int(value) => out.push_bind_param::<BigInt, _>(value)?,
+                    Value::UInt(value) => out.push_bind_param::<Unsigned<BigInt>, _>(value)?,
+                    Value::Float(value) => out.push_bind_param::<Double, _>(value)?,
+                    Value::Text(value) => out.push_bind_param::<Text, str>(value)?,
+                    Value::Bytes(value) => out.push_bind_param::<Binary, [u8]>(value)?,
+                },
+                #[cfg(feature = "postgres")]
+                Part::Column(_) => return Err(postgres_only()),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl QueryFragment<Pg> for Statement<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        if !self.keep {
+            out.unsafe_to_cache_prepared();
+        }
+        for part in &self.parts {
+            match part {
+                Part::Sql(text) => out.push_sql(text),
+                Part::Param(value) => match value {
+                    Value::Null => out.push_bind_param::<Nullable<Text>, _>(NULL)?,
+                    Value::Bool(true) => out.push_bind_param::<BigInt, _>(TRUE)?,
+                    Value::Bool(false) => out.push_bind_param::<BigInt, _>(FALSE)?,
+                    Value::Int(value) => out.push_bind_param::<BigInt, _>(value)?,
+                    Value::UInt(value) => return Err(too_large(*value)),
+                    Value::Float(value) => out.push_bind_param::<Double, _>(value)?,
+                    Value::Text(value) => out.push_bind_param::<Text, str>(value)?,
+                    Value::Bytes(value) => out.push_bind_param::<Binary, [u8]>(value)?,
+                },
+                Part::Column(Column::Ints(c)) => out.push_bind_param::<Array<Nullable<BigInt>>, _>(c)?,
+                Part::Column(Column::Floats(c)) => out.push_bind_param::<Array<Nullable<Double>>, _>(c)?,
+                Part::Column(Column::Bytes(c)) => out.push_bind_param::<Array<Nullable<Binary>>, _>(c)?,
+                Part::Column(Column::Texts(c)) => out.push_bind_param::<Array<Nullable<Text>>, _>(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+fn too_large(value: u64) -> diesel::result::Error {
+    diesel::result::Error::SerializationError(format!("{value} is beyond the 64-bit signed integers").into())
+}
+
+#[cfg(all(feature = "postgres", any(feature = "sqlite", feature = "mysql")))]
+fn postgres_only() -> diesel::result::Error {
+    diesel::result::Error::QueryBuilderError("only PostgreSQL takes a column as a parameter".into())
+}

@@ -1,0 +1,413 @@
+//! Rows into a table.
+
+use std::ops::Range;
+
+use super::{
+    buffer::{Columns, RowBuffer},
+    connection::Connection,
+    error::{Fault, SqlError},
+    handle::Staged,
+    identifier::{quote_list, quote_table, quote_text},
+    insert_text::{head, on_conflict},
+    ledger::names,
+    statement::{Part, Statement},
+    transaction::Transaction,
+    url::Backend,
+    value::{Rows, Value},
+    work::{Failure, How, Internal, Work},
+};
+
+/// The most rows of one statement.
+const BATCH_ROWS: usize = 1000;
+/// And about the most bytes, well below what servers accept by default.
+const BATCH_BYTES: usize = 1024 * 1024;
+
+/// Inserts rows, see [`insert`](super::insert).
+#[derive(Clone, Debug)]
+pub struct InsertRows(pub(super) Table);
+
+/// Inserts rows, or updates those that are there, see [`upsert`](super::upsert).
+#[derive(Clone, Debug)]
+pub struct UpsertRows(pub(super) Table);
+
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) name: String,
+    pub(super) columns: Option<Vec<String>>,
+    /// Empty for a plain insert.
+    pub(super) key: Vec<String>,
+}
+
+impl Work for InsertRows {
+    type Buffer = RowBuffer;
+    const FOREIGN: bool = false;
+
+    fn buffer(&self, backend: Option<Backend>) -> RowBuffer {
+        self.0.buffer(backend)
+    }
+
+    fn place(&self) -> String {
+        self.0.place()
+    }
+
+    async fn check(&self, internal: &mut Internal<'_>) -> Result<(), SqlError> {
+        self.0.check(internal.0).await
+    }
+
+    async fn apply(&self, tx: &mut Transaction, staged: &Staged, how: How) -> Result<(), Failure> {
+        Ok(self.0.write(&mut tx.connection, staged, how).await?)
+    }
+}
+
+impl Work for UpsertRows {
+    type Buffer = RowBuffer;
+    const FOREIGN: bool = false;
+
+    fn buffer(&self, backend: Option<Backend>) -> RowBuffer {
+        self.0.buffer(backend)
+    }
+
+    fn place(&self) -> String {
+        self.0.place()
+    }
+
+    async fn check(&self, internal: &mut Internal<'_>) -> Result<(), SqlError> {
+        self.0.check(internal.0).await
+    }
+
+    async fn apply(&self, tx: &mut Transaction, staged: &Staged, how: How) -> Result<(), Failure> {
+        Ok(self.0.write(&mut tx.connection, staged, how).await?)
+    }
+}
+
+impl Table {
+    fn buffer(&self, backend: Option<Backend>) -> RowBuffer {
+        let columns = match &self.columns {
+            Some(columns) => Columns::Fixed(columns.clone()),
+            None => Columns::Learned(Vec::new()),
+        };
+        RowBuffer::new(columns, self.place(), backend)
+    }
+
+    fn place(&self) -> String {
+        format!("table `{}`", self.name)
+    }
+
+    /// Refuses before the first record what would be refused, or silently go wrong, later.
+    async fn check(&self, connection: &mut Connection) -> Result<(), SqlError> {
+        let backend = connection.backend();
+        let there = self.describe(connection).await?;
+        if there.is_empty() {
+            return Err(SqlError::Setup(format!(
+                "there is no {}; create it, or let the sink do it with `.prepare(\"CREATE TABLE IF NOT EXISTS ..\")`",
+                self.place()
+            )));
+        }
+        if let Some(columns) = &self.columns {
+            self.find(backend, &there, columns)?;
+        }
+        self.find(backend, &there, &self.key)?;
+        if backend == Backend::Mysql {
+            self.check_engine(connection).await?;
+        }
+        if self.key.is_empty() { Ok(()) } else { self.check_key(connection).await }
+    }
+
+    /// The table's columns and, for PostgreSQL, their types. Nothing if there is no such table.
+    async fn describe(&self, connection: &mut Connection) -> Result<Vec<(String, String)>, SqlError> {
+        let backend = connection.backend();
+        let text = match backend {
+            Backend::Sqlite => {
+                let (schema, table) = split(&self.name);
+                let schema = schema.map(|schema| format!(", {}", quote_text(backend, schema)));
+                let table = quote_text(backend, table);
+                format!("SELECT name FROM pragma_table_info({table}{})", schema.unwrap_or_default())
+            }
+            Backend::Postgres => format!(
+                "SELECT CAST(attname AS text) || chr(10) || format_type(atttypid, -1) AS name FROM pg_attribute \
+                 WHERE attrelid = to_regclass({}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+                quote_text(backend, &quote_table(backend, &self.name))
+            ),
+            Backend::Mysql => format!(
+                "SELECT column_name AS name FROM information_schema.columns WHERE {}",
+                self.in_schema("")
+            ),
+        };
+        let columns = names(connection, &text).await?;
+        let pair = |text: String| match text.rsplit_once('\n') {
+            Some((name, kind)) => (name.to_owned(), kind.to_owned()),
+            None => (text, String::new()),
+        };
+        Ok(columns.into_iter().map(pair).collect())
+    }
+
+    fn in_schema(&self, prefix: &str) -> String {
+        let (schema, table) = split(&self.name);
+        let schema = schema.map_or("DATABASE()".to_owned(), |schema| quote_text(Backend::Mysql, schema));
+        let table = quote_text(Backend::Mysql, table);
+        format!("{prefix}table_schema = {schema} AND {prefix}table_name = {table}")
+    }
+
+    /// The types of some of the table's columns.
+    fn find(
+        &self,
+        backend: Backend,
+        there: &[(String, String)],
+        columns: &[String],
+    ) -> Result<Vec<String>, SqlError> {
+        let same =
+            |a: &str, b: &str| if backend == Backend::Postgres { a == b } else { a.eq_ignore_ascii_case(b) };
+        let find = |column: &String| match there.iter().find(|(name, _)| same(name, column)) {
+            Some((_, kind)) => Ok(kind.clone()),
+            None => Err(SqlError::Setup(format!(
+                "{} has no column `{column}`; it has {}",
+                self.place(),
+                there.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            ))),
+        };
+        columns.iter().map(find).collect()
+    }
+
+    /// A table without transactions keeps what was to be rolled back.
+    async fn check_engine(&self, connection: &mut Connection) -> Result<(), SqlError> {
+        let text = format!(
+            "SELECT t.engine AS name FROM information_schema.tables t \
+             JOIN information_schema.engines e ON e.engine = t.engine \
+             WHERE {} AND COALESCE(e.transactions, 'NO') <> 'YES'",
+            self.in_schema("t.")
+        );
+        match names(connection, &text).await?.first() {
+            Some(engine) => Err(SqlError::Setup(format!(
+                "{} is of the engine {engine}, which has no transactions: rows would be written twice after a crash; run: ALTER TABLE {} ENGINE = InnoDB",
+                self.place(),
+                quote_table(Backend::Mysql, &self.name)
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Without a unique index on just the key, PostgreSQL and SQLite refuse an upsert and MariaDB inserts duplicates.
+    async fn check_key(&self, connection: &mut Connection) -> Result<(), SqlError> {
+        let backend = connection.backend();
+        let (table, key) = (quote_table(backend, &self.name), quote_list(backend, &self.key));
+        let refusal = |cause: &str| {
+            SqlError::Setup(format!(
+                "{} cannot be upserted by ({}){cause}; run: CREATE UNIQUE INDEX flow_key ON {table} ({key})",
+                self.place(),
+                self.key.join(", ")
+            ))
+        };
+        if backend == Backend::Mysql {
+            let text = format!(
+                "SELECT GROUP_CONCAT(LOWER(column_name) ORDER BY LOWER(column_name)) AS name \
+                 FROM information_schema.statistics WHERE {} AND non_unique = 0 GROUP BY index_name",
+                self.in_schema("")
+            );
+            let mut wanted: Vec<_> = self.key.iter().map(|column| column.to_lowercase()).collect();
+            wanted.sort();
+            let wanted = wanted.join(",");
+            let indexes = names(connection, &text).await?;
+            return if indexes.contains(&wanted) {
+                Ok(())
+            } else {
+                Err(refusal(": it has no unique index on them"))
+            };
+        }
+        let nulls = vec!["NULL"; self.key.len()].join(", ");
+        let explain =
+            format!("EXPLAIN INSERT INTO {table} ({key}) VALUES ({nulls}) ON CONFLICT ({key}) DO NOTHING");
+        connection.batch(&explain).await.map_err(|error| refusal(&format!(": {}", SqlError::from(error))))
+    }
+
+    async fn write(&self, connection: &mut Connection, staged: &Staged, how: How) -> Result<(), Fault> {
+        let rows = staged.decode()?;
+        let columns = &staged.columns;
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        if !self.key.is_empty() {
+            self.last_of_each_key(&rows, columns, &mut order)?;
+        }
+        let backend = connection.backend();
+        let head = head(backend, &self.name, columns);
+        let tail = if self.key.is_empty() { String::new() } else { on_conflict(backend, columns, &self.key) };
+        let types = if backend == Backend::Postgres {
+            let there = self.describe(connection).await?;
+            self.find(backend, &there, columns)?
+        } else {
+            Vec::new()
+        };
+        let most = match backend {
+            Backend::Sqlite => (32_766 / columns.len().max(1)).clamp(1, BATCH_ROWS),
+            // One parameter per column.
+            Backend::Postgres => BATCH_ROWS,
+            Backend::Mysql => (65_534 / columns.len().max(1)).clamp(1, BATCH_ROWS),
+        };
+        let mut start = 0;
+        while start < order.len() {
+            let most = match how {
+                How::SingleFrom(from) if start >= from => 1,
+                _ => most,
+            };
+            let end = batch_end(&rows, &order, start, most);
+            let chosen = &order[start..end];
+            let statement = match backend {
+                #[cfg(feature = "postgres")]
+                Backend::Postgres => {
+                    Statement::new(super::postgres::insert_parts(&head, &tail, &types, &rows, chosen))
+                }
+                // Only the full size comes again and again.
+                _ => Statement::new(values_parts(&head, &tail, &rows, chosen)).keep(chosen.len() == most),
+            };
+            connection
+                .run(statement)
+                .await
+                .map_err(|error| Fault::at(self.span(start, end, chosen), SqlError::from(error)))?;
+            start = end;
+        }
+        let _ = &types;
+        Ok(())
+    }
+
+    /// For one row where it was written, for several their places in the order of writing: that is where the search
+    /// goes on.
+    fn span(&self, start: usize, end: usize, chosen: &[usize]) -> Range<usize> {
+        match chosen {
+            [row] => *row..*row + 1,
+            _ => start..end,
+        }
+    }
+
+    /// Sorts by key, so that concurrent transactions lock in the same order, and keeps the last row of each: a statement
+    /// must not meet a key twice.
+    fn last_of_each_key(
+        &self,
+        rows: &Rows<'_>,
+        columns: &[String],
+        order: &mut Vec<usize>,
+    ) -> Result<(), SqlError> {
+        let key: Vec<usize> = self
+            .key
+            .iter()
+            .map(|name| {
+                columns.iter().position(|column| column == name).ok_or_else(|| {
+                    SqlError::Setup(format!(
+                        "{}: the record has no field `{name}`, which is part of the key; it has {}",
+                        self.place(),
+                        columns.join(", ")
+                    ))
+                })
+            })
+            .collect::<Result<_, _>>()?;
+        let compare = |a: usize, b: usize| {
+            let (a, b) = (rows.row(a), rows.row(b));
+            key.iter().map(|&i| a[i].order(&b[i])).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        };
+        order.sort_by(|&a, &b| compare(a, b));
+        let mut kept = 0;
+        for i in 0..order.len() {
+            if i + 1 == order.len() || compare(order[i], order[i + 1]).is_ne() {
+                order[kept] = order[i];
+                kept += 1;
+            }
+        }
+        order.truncate(kept);
+        Ok(())
+    }
+}
+
+fn split(table: &str) -> (Option<&str>, &str) {
+    match table.rsplit_once('.') {
+        Some((schema, table)) => (Some(schema), table),
+        None => (None, table),
+    }
+}
+
+fn batch_end(rows: &Rows<'_>, order: &[usize], start: usize, most: usize) -> usize {
+    let mut bytes = 0;
+    let mut end = start;
+    while end < order.len() && end - start < most {
+        bytes += rows.row(order[end]).iter().map(Value::weight).sum::<usize>();
+        if bytes > BATCH_BYTES && end > start {
+            break;
+        }
+        end += 1;
+    }
+    end
+}
+
+/// `.. VALUES (?, ?), (?, ?) ..`
+fn values_parts<'a>(head: &'a str, tail: &'a str, rows: &Rows<'a>, chosen: &[usize]) -> Vec<Part<'a>> {
+    let mut parts = vec![Part::sql(head)];
+    let mut before = " VALUES (";
+    for &row in chosen {
+        for &value in rows.row(row) {
+            parts.push(Part::sql(before));
+            parts.push(Part::Param(value));
+            before = ", ";
+        }
+        before = "), (";
+    }
+    parts.push(Part::sql(")"));
+    parts.push(Part::sql(tail));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(key: &[&str]) -> Table {
+        Table { name: "t".into(), columns: None, key: key.iter().map(|&k| k.to_owned()).collect() }
+    }
+
+    #[test]
+    fn the_last_row_of_a_key_wins() {
+        let mut data = Vec::new();
+        for (word, n) in [("b", 1), ("a", 2), ("b", 3), ("a", 4), ("c", 5)] {
+            Value::Text(word).encode(&mut data);
+            Value::Int(n).encode(&mut data);
+        }
+        let rows = Rows::decode(&data, 5, 2).unwrap();
+        let columns = ["word".to_owned(), "n".to_owned()];
+        let mut order = (0..5).collect();
+        table(&["word"]).last_of_each_key(&rows, &columns, &mut order).unwrap();
+        assert_eq!(order, [3, 2, 4]);
+        let mut order = (0..5).collect();
+        table(&["n", "word"]).last_of_each_key(&rows, &columns, &mut order).unwrap();
+        assert_eq!(order, [0, 1, 2, 3, 4]);
+        let why = table(&["id"]).last_of_each_key(&rows, &columns, &mut order).unwrap_err().to_string();
+        assert!(why.contains("no field `id`"), "{why}");
+    }
+
+    #[test]
+    fn batches_end_at_rows_and_at_bytes() {
+        let big = "x".repeat(400 * 1024);
+        let mut data = Vec::new();
+        for _ in 0..5 {
+            Value::Text(&big).encode(&mut data);
+        }
+        let rows = Rows::decode(&data, 5, 1).unwrap();
+        let order = [0, 1, 2, 3, 4];
+        assert_eq!(batch_end(&rows, &order, 0, 1000), 2);
+        assert_eq!(batch_end(&rows, &order, 4, 1000), 5);
+        assert_eq!(batch_end(&rows, &order, 0, 1), 1);
+    }
+
+    #[test]
+    fn values_are_parameters() {
+        let mut data = Vec::new();
+        for n in 0..4 {
+            Value::Int(n).encode(&mut data);
+        }
+        let rows = Rows::decode(&data, 2, 2).unwrap();
+        let text: String = values_parts("INSERT", " TAIL", &rows, &[0, 1])
+            .iter()
+            .map(|part| match part {
+                Part::Sql(sql) => sql.to_string(),
+                Part::Param(value) => format!("{value:?}"),
+                #[cfg(feature = "postgres")]
+                Part::Column(_) => panic!("a column"),
+            })
+            .collect();
+        assert_eq!(text, "INSERT VALUES (Int(0), Int(1)), (Int(2), Int(3)) TAIL");
+    }
+}

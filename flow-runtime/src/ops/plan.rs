@@ -1,0 +1,177 @@
+//! The plan, for people and programs.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::plan::{Guarantee, Mode, OperatorPlan, Plan, Ship};
+
+/// How to print a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanFormat {
+    /// Lines, one per chain.
+    Text,
+    /// A flowchart for Mermaid.
+    Mermaid,
+    /// For programs.
+    Json,
+}
+
+/// Prints a plan.
+#[must_use]
+pub fn render(plan: &Plan, format: PlanFormat) -> String {
+    match format {
+        PlanFormat::Text => {
+            let mut out = format!("{}: {}\n", plan.name, header(plan));
+            text(plan, 1, &mut out);
+            out
+        }
+        PlanFormat::Mermaid => {
+            let mut out = String::from("flowchart LR\n");
+            mermaid(plan, "n", &mut out);
+            out
+        }
+        PlanFormat::Json => format!("{:#}\n", to_json(plan)),
+    }
+}
+
+fn header(plan: &Plan) -> String {
+    let mut words = vec![guarantee(plan.guarantee).replace('_', " ")];
+    words.push(if plan.mode == Mode::Batch { "batch".to_owned() } else { "streaming".to_owned() });
+    if let Some(interval) = plan.checkpoint {
+        words.push(format!("checkpoint every {interval:?}"));
+    }
+    if let Some(parallelism) = plan.parallelism {
+        words.push(format!("parallelism {parallelism}"));
+    }
+    if let Some(max) = plan.max_parallelism {
+        words.push(format!("max parallelism {max}"));
+    }
+    words.join(", ")
+}
+
+fn guarantee(guarantee: Guarantee) -> &'static str {
+    match guarantee {
+        Guarantee::ExactlyOnce => "exactly_once",
+        Guarantee::AtLeastOnce => "at_least_once",
+        Guarantee::AtMostOnce => "at_most_once",
+    }
+}
+
+fn ship(ship: Ship) -> &'static str {
+    match ship {
+        Ship::Forward => "forward",
+        Ship::KeyGroup => "key group",
+        Ship::Rebalance => "rebalance",
+        Ship::Rescale => "rescale",
+        Ship::Broadcast => "broadcast",
+        Ship::Global => "global",
+        Ship::Custom => "custom",
+    }
+}
+
+/// The chains in order, each with its operators.
+fn chains(plan: &Plan) -> Vec<(usize, Vec<usize>)> {
+    let mut chains: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (id, operator) in plan.operators.iter().enumerate() {
+        match chains.iter_mut().find(|(chain, _)| *chain == operator.chain) {
+            Some((_, operators)) => operators.push(id),
+            None => chains.push((operator.chain, vec![id])),
+        }
+    }
+    chains.sort_by_key(|(chain, _)| *chain);
+    chains
+}
+
+fn label(operator: &OperatorPlan) -> String {
+    let mut label = operator.uid.to_owned();
+    if operator.name != operator.uid {
+        let _ = write!(label, " \"{}\"", operator.name);
+    }
+    if let Some(parallelism) = operator.parallelism {
+        let _ = write!(label, " x{parallelism}");
+    }
+    if operator.stateful {
+        label.push_str(" (state)");
+    }
+    label
+}
+
+fn text(plan: &Plan, depth: usize, out: &mut String) {
+    let indent = "  ".repeat(depth);
+    for (_, operators) in chains(plan) {
+        let labels: Vec<_> = operators.iter().map(|id| label(&plan.operators[*id])).collect();
+        let mut inputs: Vec<_> = plan
+            .edges
+            .iter()
+            .filter(|edge| operators.contains(&edge.to) && !operators.contains(&edge.from))
+            .map(|edge| format!("{} by {}", plan.operators[edge.from].uid, ship(edge.ship)))
+            .collect();
+        inputs.dedup();
+        if inputs.is_empty() {
+            let _ = writeln!(out, "{indent}{}", labels.join(" -> "));
+        } else {
+            let _ = writeln!(out, "{indent}{}  <= {}", labels.join(" -> "), inputs.join(", "));
+        }
+        for part in operators.iter().filter_map(|id| plan.operators[*id].part) {
+            text(part, depth + 1, out);
+        }
+    }
+}
+
+fn mermaid(plan: &Plan, prefix: &str, out: &mut String) {
+    for (chain, operators) in chains(plan) {
+        let _ = writeln!(out, "  subgraph {prefix}c{chain}[\" \"]");
+        for id in operators {
+            let operator = &plan.operators[id];
+            let _ = writeln!(out, "    {prefix}{id}[\"{}\"]", label(operator).replace('"', "#quot;"));
+        }
+        let _ = writeln!(out, "  end");
+    }
+    for edge in plan.edges {
+        let same = plan.operators[edge.from].chain == plan.operators[edge.to].chain;
+        let (from, to) = (edge.from, edge.to);
+        let _ = match (same, edge.ship) {
+            (true, _) | (false, Ship::Forward) => writeln!(out, "  {prefix}{from} --> {prefix}{to}"),
+            (false, by) => writeln!(out, "  {prefix}{from} -- {} --> {prefix}{to}", ship(by)),
+        };
+    }
+    for (id, operator) in plan.operators.iter().enumerate() {
+        if let Some(part) = operator.part {
+            mermaid(part, &format!("{prefix}{id}_"), out);
+        }
+    }
+}
+
+fn to_json(plan: &Plan) -> Value {
+    let operators: Vec<_> = plan
+        .operators
+        .iter()
+        .map(|operator| {
+            json!({
+                "uid": operator.uid,
+                "name": operator.name,
+                "kind": operator.kind,
+                "parallelism": operator.parallelism,
+                "stateful": operator.stateful,
+                "chain": operator.chain,
+                "part": operator.part.map(to_json),
+            })
+        })
+        .collect();
+    let edges: Vec<_> = plan
+        .edges
+        .iter()
+        .map(|edge| json!({ "from": edge.from, "to": edge.to, "ship": ship(edge.ship).replace(' ', "_") }))
+        .collect();
+    json!({
+        "name": plan.name,
+        "guarantee": guarantee(plan.guarantee),
+        "mode": if plan.mode == Mode::Batch { "batch" } else { "streaming" },
+        "checkpoint_ms": plan.checkpoint.map(|interval| interval.as_millis()),
+        "parallelism": plan.parallelism,
+        "max_parallelism": plan.max_parallelism,
+        "operators": operators,
+        "edges": edges,
+    })
+}

@@ -1,0 +1,130 @@
+//! The plan of a pipeline: what the macro knows about it at compile time.
+
+use std::time::Duration;
+
+use crate::checkpoint::OperatorEntry;
+
+/// What may happen to records when something fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarantee {
+    /// Every record counts once in state and in what sinks make visible.
+    ExactlyOnce,
+    /// No record is lost; after a failure some may count twice.
+    AtLeastOnce,
+    /// No record counts twice; after a failure some may be lost.
+    AtMostOnce,
+}
+
+/// Whether results are updated as records come, or given once at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// An aggregate emits an update for each record.
+    Streaming,
+    /// An aggregate emits one final record per key, at the end of the input.
+    Batch,
+}
+
+/// How records get from one operator to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ship {
+    /// To the subtask of the same index; in the same loop where `chained`.
+    Forward,
+    /// To the owner of the key's group.
+    KeyGroup,
+    /// To each subtask in turn.
+    Rebalance,
+    /// To a share of the subtasks in turn.
+    Rescale,
+    /// To all subtasks.
+    Broadcast,
+    /// To the first subtask.
+    Global,
+    /// As a closure says.
+    Custom,
+}
+
+/// A pipeline at compile time.
+#[derive(Debug)]
+pub struct Plan {
+    /// The job's name.
+    pub name: &'static str,
+    /// See [`Guarantee`].
+    pub guarantee: Guarantee,
+    /// See [`Mode`].
+    pub mode: Mode,
+    /// The interval of checkpoints, if the pipeline sets one.
+    pub checkpoint: Option<Duration>,
+    /// The parallelism of operators that set none, if the pipeline sets it.
+    pub parallelism: Option<usize>,
+    /// The number of key groups, if the pipeline sets it.
+    pub max_parallelism: Option<usize>,
+    /// The operators, each after those it reads from.
+    pub operators: &'static [OperatorPlan],
+    /// Who reads from whom.
+    pub edges: &'static [EdgePlan],
+}
+
+/// An operator at compile time.
+#[derive(Debug)]
+pub struct OperatorPlan {
+    /// What names it across versions of the pipeline.
+    pub uid: &'static str,
+    /// What names it for people.
+    pub name: &'static str,
+    /// What it does: `map`, `sum`, `sink`.
+    pub kind: &'static str,
+    /// The number of subtasks, where the pipeline sets it.
+    pub parallelism: Option<usize>,
+    /// Whether it keeps keyed state.
+    pub stateful: bool,
+    /// The chain it is part of, when the job runs at a parallelism above 1.
+    pub chain: usize,
+    /// The plan of a helper function that stands here, from stream to stream.
+    pub part: Option<&'static Plan>,
+}
+
+/// An edge at compile time.
+#[derive(Debug)]
+pub struct EdgePlan {
+    /// Index of the sender.
+    pub from: usize,
+    /// Index of the receiver.
+    pub to: usize,
+    /// How records get there.
+    pub ship: Ship,
+}
+
+impl Plan {
+    /// The operators of which a checkpoint holds something, with those of helper functions under their uids.
+    pub(crate) fn remembered(&self) -> Vec<OperatorEntry> {
+        let mut entries = Vec::new();
+        self.collect_remembered("", &mut entries);
+        entries
+    }
+
+    /// How many workers it takes: as many as the widest operator has subtasks.
+    pub(crate) fn workers(&self, parallelism: usize) -> usize {
+        let parts = self.operators.iter().filter_map(|operator| operator.part);
+        let explicit = self.operators.iter().filter_map(|operator| operator.parallelism);
+        explicit.chain(parts.map(|part| part.workers(parallelism))).chain([parallelism]).max().unwrap_or(1)
+    }
+
+    fn collect_remembered(&self, prefix: &str, entries: &mut Vec<OperatorEntry>) {
+        for operator in self.operators {
+            let uid = format!("{prefix}{}", operator.uid);
+            if let Some(part) = operator.part {
+                part.collect_remembered(&format!("{uid}/"), entries);
+            } else if operator.remembers() {
+                // How many subtasks there are is nobody's fingerprint.
+                entries.push(OperatorEntry { uid, kind: operator.kind.to_owned(), parallelism: 0 });
+            }
+        }
+    }
+}
+
+impl OperatorPlan {
+    /// Whether a checkpoint holds something of it.
+    pub(crate) fn remembers(&self) -> bool {
+        self.stateful || matches!(self.kind, "source" | "sink")
+    }
+}

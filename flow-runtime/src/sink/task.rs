@@ -1,0 +1,252 @@
+//! The tasks of a sink's subtask: one writes and pre-commits, the other commits.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
+
+use super::{CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter};
+use crate::{
+    chain::Environment,
+    checkpoint::{CheckpointId, SinkPart},
+    error::{BoxError, Error, Place},
+    worker::Alarm,
+};
+
+/// What the worker sends.
+pub(crate) enum Message<S: Sink> {
+    Write(S::Buffer),
+    Barrier(CheckpointId, oneshot::Sender<Vec<SinkPart>>),
+}
+
+/// What worker, writer and committer know of each other.
+pub(crate) struct Status {
+    worker_waits: AtomicBool,
+    alarm: Alarm,
+    settled_alarm: Alarm,
+    /// The newest complete checkpoint.
+    completed: AtomicU64,
+    /// The newest checkpoint of which everything is committed.
+    confirmed: AtomicU64,
+    completion: Notify,
+}
+
+impl Status {
+    pub(crate) fn new(alarm: Alarm, settled_alarm: Alarm, last: CheckpointId) -> Self {
+        Status {
+            worker_waits: AtomicBool::new(false),
+            alarm,
+            settled_alarm,
+            completed: AtomicU64::new(last.0),
+            confirmed: AtomicU64::new(last.0),
+            completion: Notify::new(),
+        }
+    }
+
+    /// The worker is about to wait for the writer. Returns false, once, when the writer may have taken a message
+    /// since the worker looked.
+    pub(crate) fn wait(&self) -> bool {
+        self.worker_waits.swap(true, Ordering::SeqCst)
+    }
+
+    fn took(&self) {
+        if self.worker_waits.swap(false, Ordering::SeqCst) {
+            self.alarm.ring();
+        }
+    }
+
+    pub(crate) fn completed(&self, checkpoint: CheckpointId) {
+        self.completed.fetch_max(checkpoint.0, Ordering::SeqCst);
+        self.completion.notify_one();
+    }
+
+    pub(crate) fn settled(&self, checkpoint: CheckpointId) -> bool {
+        self.confirmed.load(Ordering::SeqCst) >= checkpoint.0
+    }
+}
+
+/// The writer task, before it runs.
+pub(crate) struct SinkTask<S: Sink> {
+    pub(crate) sink: Arc<S>,
+    pub(crate) cx: SinkContext,
+    pub(crate) operator: usize,
+    pub(crate) environment: Arc<Environment>,
+    pub(crate) inbox: mpsc::Receiver<Message<S>>,
+    pub(crate) empty: mpsc::Sender<S::Buffer>,
+    pub(crate) status: Arc<Status>,
+}
+
+impl<S: Sink> SinkTask<S> {
+    pub(crate) async fn run(self) {
+        let control = Arc::clone(&self.environment.control);
+        let place = Place { operator: self.cx.operator.clone(), subtask: self.cx.subtask, record: None };
+        let guarded = tokio::spawn(self.write());
+        let failure = match guarded.await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error,
+            Err(joined) if joined.is_panic() => {
+                let message = crate::error::panic_message(&*joined.into_panic());
+                Error::Panic { place, message }
+            }
+            // The runtime shuts down: the attempt is over.
+            Err(_) => return,
+        };
+        control.fail(failure);
+    }
+
+    fn failed(&self, cause: BoxError) -> Error {
+        let operator = self.cx.operator.clone();
+        Error::Sink { place: Place { operator, subtask: self.cx.subtask, record: None }, cause }
+    }
+
+    async fn write(mut self) -> Result<(), Error> {
+        self.recover().await?;
+        let (mut writer, committer) = self.sink.open(&self.cx).await.map_err(|e| self.failed(e))?;
+        let (prepare, prepared) = mpsc::unbounded_channel();
+        let committing = tokio::spawn(commit::<S>(
+            committer,
+            prepared,
+            Arc::clone(&self.status),
+            Arc::clone(&self.environment),
+            self.cx.clone(),
+        ));
+        // Aborts the committer with this task.
+        let _committing = AbortOnDrop(committing);
+        let mut unconfirmed: VecDeque<SinkPart> = VecDeque::new();
+        while let Some(message) = self.inbox.recv().await {
+            self.status.took();
+            match message {
+                Message::Write(mut buffer) => {
+                    writer.write(&mut buffer).await.map_err(|e| self.failed(e))?;
+                    buffer.clear();
+                    let _ = self.empty.try_send(buffer);
+                }
+                Message::Barrier(checkpoint, reply) => {
+                    let handle = writer.pre_commit(checkpoint).await.map_err(|e| self.failed(e))?;
+                    let confirmed = self.status.confirmed.load(Ordering::SeqCst);
+                    while unconfirmed.front().is_some_and(|part| part.checkpoint.0 <= confirmed) {
+                        unconfirmed.pop_front();
+                    }
+                    if let Some(handle) = handle {
+                        unconfirmed.push_back(self.store(checkpoint, &handle).await?);
+                        // The committer outlives this task's last message.
+                        let _ = prepare.send((checkpoint, Some(handle)));
+                    } else {
+                        let _ = prepare.send((checkpoint, None));
+                    }
+                    let _ = reply.send(unconfirmed.iter().cloned().collect());
+                }
+            }
+        }
+        // The worker is done; the attempt ends when everything is settled, and this task with it.
+        drop(prepare);
+        std::future::pending().await
+    }
+
+    /// Writes a handle beside the checkpoint that will name it.
+    async fn store(&self, checkpoint: CheckpointId, handle: &S::Handle) -> Result<SinkPart, Error> {
+        let encoded = rmp_serde::to_vec_named(handle).map_err(|e| self.failed(e.into()))?;
+        let name = format!("{:016x}-{}-{}-txn", self.environment.attempt, self.operator, self.cx.subtask);
+        let file = self.environment.store.put_part(checkpoint, &name, encoded.into()).await?;
+        Ok(SinkPart { uid: self.cx.operator.clone(), subtask: self.cx.subtask, checkpoint, file })
+    }
+
+    /// Settles, once for all subtasks, what the restored checkpoint carried.
+    async fn recover(&self) -> Result<(), Error> {
+        let recovered = self.environment.shared.get("recovered", self.operator, OnceCell::<()>::new);
+        let settle = async || -> Result<(), Error> {
+            let mut handles = Vec::new();
+            if let Some(restored) = &self.environment.restored {
+                for (subtask, checkpoint, bytes) in restored.handles(&self.cx.operator) {
+                    let handle = rmp_serde::from_slice(&bytes).map_err(|e| {
+                        self.failed(
+                            format!("the handle of checkpoint {checkpoint} cannot be read: {e}").into(),
+                        )
+                    })?;
+                    handles.push(Recovered { subtask, checkpoint, handle });
+                }
+            }
+            let cx = SinkContext { subtask: 0, ..self.cx.clone() };
+            self.sink.recover(&cx, handles).await.map_err(|e| self.failed(e))
+        };
+        recovered.get_or_try_init(settle).await?;
+        Ok(())
+    }
+}
+
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The committer task: commits, in order, what complete checkpoints carry.
+async fn commit<S: Sink>(
+    mut committer: S::Committer,
+    mut prepared: mpsc::UnboundedReceiver<(CheckpointId, Option<S::Handle>)>,
+    status: Arc<Status>,
+    environment: Arc<Environment>,
+    cx: SinkContext,
+) {
+    let mut queue = VecDeque::new();
+    loop {
+        status.completion.notified().await;
+        let complete = status.completed.load(Ordering::SeqCst);
+        while let Ok(entry) = prepared.try_recv() {
+            queue.push_back(entry);
+        }
+        while let Some((checkpoint, handle)) = queue.front().filter(|(id, _)| id.0 <= complete) {
+            if let Some(handle) = handle {
+                if let Err(cause) = commit_one(&mut committer, *checkpoint, handle, &cx).await {
+                    let operator = cx.operator.clone();
+                    let place = Place { operator, subtask: cx.subtask, record: None };
+                    environment.control.fail(Error::Sink { place, cause });
+                    return;
+                }
+            }
+            let checkpoint = checkpoint.0;
+            queue.pop_front();
+            status.confirmed.fetch_max(checkpoint, Ordering::SeqCst);
+        }
+        // What is left in the queue belongs to later checkpoints, so this one is settled.
+        status.confirmed.fetch_max(complete, Ordering::SeqCst);
+        status.settled_alarm.ring();
+    }
+}
+
+async fn commit_one<C: SinkCommitter>(
+    committer: &mut C,
+    checkpoint: CheckpointId,
+    handle: &C::Handle,
+    cx: &SinkContext,
+) -> Result<(), BoxError> {
+    let mut pause = Duration::from_millis(50);
+    loop {
+        match committer.commit(checkpoint, handle).await {
+            Ok(outcome) => {
+                tracing::debug!(operator = cx.operator, subtask = cx.subtask, %checkpoint, "{outcome}");
+                return Ok(());
+            }
+            // As long as the server is away nothing is lost: the handle is in the checkpoint, and later ones carry it.
+            Err(CommitError::Retry(cause)) => {
+                tracing::warn!(
+                    operator = cx.operator,
+                    subtask = cx.subtask,
+                    %checkpoint,
+                    "could not commit, trying again in {pause:?}: {cause}"
+                );
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(5));
+            }
+            Err(CommitError::Lost(cause)) => return Err(cause),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! A source and the fused chain over its batches, as the engine sees both: one step at a time.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    Batch, Progress, Source, SourceContext, Split,
+    feed::{Feed, Supply},
+    splits::Assigner,
+};
+use crate::{
+    chain::{ChainError, Environment, Fault, Work},
+    checkpoint::SplitState,
+    error::{BoxError, Error, Place},
+    worker::Alarm,
+};
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A batch went through the chain.
+    Worked,
+    /// There is nothing to read now; the alarm rings when there is.
+    Waiting,
+    /// Everything is read.
+    Finished,
+}
+
+/// A source chain, whatever its types.
+pub(crate) trait SourceDriver {
+    /// Starts to read; `alarm` wakes the operator.
+    fn start(&mut self, alarm: Alarm);
+
+    /// The uid of the source's operator.
+    fn uid(&self) -> &str;
+
+    /// Runs the chain over one batch, if there is one.
+    fn step(&mut self, work: &Work) -> Result<Step, Error>;
+
+    /// The splits and how far the chain has come in each.
+    fn positions(&self) -> Result<Vec<SplitState>, Error>;
+}
+
+/// A [`SourceDriver`] with its types.
+pub(crate) struct ChainSource<S: Source, F> {
+    source: Arc<S>,
+    cx: SourceContext,
+    operator: usize,
+    environment: Arc<Environment>,
+    feed: Option<Feed<S>>,
+    positions: BTreeMap<String, S::Split>,
+    run: F,
+}
+
+impl<S, F> ChainSource<S, F>
+where
+    S: Source,
+    F: FnMut(&mut S::Batch) -> Result<(), ChainError>,
+{
+    pub(crate) fn new(
+        source: S,
+        cx: SourceContext,
+        operator: usize,
+        environment: Arc<Environment>,
+        run: F,
+    ) -> Self {
+        let source = Arc::new(source);
+        ChainSource { source, cx, operator, environment, feed: None, positions: BTreeMap::new(), run }
+    }
+
+    fn failed(&self, cause: BoxError) -> Error {
+        let operator = self.cx.operator.clone();
+        Error::Source { place: Place { operator, subtask: self.cx.subtask, record: None }, cause }
+    }
+}
+
+impl<S, F> SourceDriver for ChainSource<S, F>
+where
+    S: Source,
+    F: FnMut(&mut S::Batch) -> Result<(), ChainError>,
+{
+    fn start(&mut self, alarm: Alarm) {
+        let parallelism = self.cx.parallelism;
+        let assigner =
+            self.environment.shared.get("splits", self.operator, || Assigner::<S::Split>::new(parallelism));
+        let restored = self.environment.restored.as_ref().map(|restored| restored.splits(&self.cx.operator));
+        self.feed = Some(Feed::start(
+            Arc::clone(&self.source),
+            self.cx.clone(),
+            assigner,
+            restored,
+            alarm,
+            &self.environment.tokio,
+        ));
+    }
+
+    fn uid(&self) -> &str {
+        &self.cx.operator
+    }
+
+    fn step(&mut self, work: &Work) -> Result<Step, Error> {
+        let Some(feed) = &mut self.feed else { return Ok(Step::Waiting) };
+        let (mut fetched, progress) = loop {
+            match feed.poll() {
+                Ok(Supply::Assigned(splits)) => {
+                    self.positions.extend(splits.into_iter().map(|split| (split.id(), split)));
+                }
+                Ok(Supply::Batch(fetched, progress)) => break (fetched, progress),
+                Ok(Supply::Nothing) => return Ok(Step::Waiting),
+                Err(cause) => return Err(self.failed(cause)),
+            }
+        };
+        let outcome = work.run(|| (self.run)(&mut fetched.batch));
+        let outcome = match outcome {
+            Ok(()) => match fetched.batch.error() {
+                Some(cause) => {
+                    Err(ChainError { operator: self.operator, record: u64::MAX, fault: Fault::Source(cause) })
+                }
+                None => Ok(()),
+            },
+            failed => failed,
+        };
+        if let Err(error) = outcome {
+            let record = match error.record {
+                u64::MAX => None,
+                index => fetched.batch.describe(index).or_else(|| {
+                    let split = fetched.advanced.first().or(self.positions.values().next())?;
+                    Some(format!(
+                        "record {index} of a batch of `{}` that ends at {}",
+                        split.id(),
+                        split.position()
+                    ))
+                }),
+            };
+            return Err(work.place(error, record));
+        }
+        for split in fetched.advanced.drain(..) {
+            self.positions.insert(split.id(), split);
+        }
+        if let Some(feed) = &mut self.feed {
+            feed.give_back(fetched);
+        }
+        Ok(if progress == Progress::Finished { Step::Finished } else { Step::Worked })
+    }
+
+    fn positions(&self) -> Result<Vec<SplitState>, Error> {
+        self.positions
+            .values()
+            .map(|split| {
+                let data = rmp_serde::to_vec_named(split).map_err(|e| self.failed(e.into()))?;
+                Ok(SplitState { id: split.id(), position: split.position(), data })
+            })
+            .collect()
+    }
+}

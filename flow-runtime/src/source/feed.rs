@@ -1,0 +1,233 @@
+//! The hand-over from a reader to the worker: a task with a bounded channel, or a reader called in place.
+
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::{Fetched, Progress, Source, SourceContext, SourceReader, splits::Assigner};
+use crate::{checkpoint::SplitState, error::BoxError, worker::Alarm};
+
+/// Batches that may lie between the reader and the worker.
+const DEPTH: usize = 4;
+
+type FetchedOf<S> = Fetched<<S as Source>::Batch, <S as Source>::Split>;
+
+/// What comes from the task.
+enum Delivery<S: Source> {
+    /// The subtask has these splits now, at these positions.
+    Assigned(Vec<S::Split>),
+    /// Records.
+    Batch(FetchedOf<S>, Progress),
+    /// The reader itself, to be called in place from now on.
+    Reader(S::Reader),
+    /// The end, an unhappy one.
+    Failed(BoxError),
+}
+
+/// What the worker finds when it looks.
+pub(crate) enum Supply<S: Source> {
+    Assigned(Vec<S::Split>),
+    Batch(FetchedOf<S>, Progress),
+    /// Nothing now; the worker is woken when there is.
+    Nothing,
+}
+
+/// The worker's end.
+pub(crate) struct Feed<S: Source> {
+    deliveries: mpsc::Receiver<Delivery<S>>,
+    used: mpsc::Sender<FetchedOf<S>>,
+    bell: Arc<Bell>,
+    task: JoinHandle<()>,
+    tokio: tokio::runtime::Handle,
+    inline: Option<Inline<S>>,
+}
+
+/// A reader that is called in place, and its one batch.
+struct Inline<S: Source> {
+    reader: S::Reader,
+    spare: Option<FetchedOf<S>>,
+}
+
+/// Wakes the worker, but only when it waits: a wake-up costs a system call.
+struct Bell {
+    waiting: AtomicBool,
+    alarm: Alarm,
+}
+
+impl Bell {
+    fn ring(&self) {
+        if self.waiting.swap(false, Ordering::SeqCst) {
+            self.alarm.ring();
+        }
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.alarm.ring();
+    }
+}
+
+impl<S: Source> Feed<S> {
+    pub(crate) fn start(
+        source: Arc<S>,
+        cx: SourceContext,
+        assigner: Arc<Assigner<S::Split>>,
+        restored: Option<Vec<SplitState>>,
+        alarm: Alarm,
+        tokio: &tokio::runtime::Handle,
+    ) -> Self {
+        let (deliver, deliveries) = mpsc::channel(DEPTH);
+        let (used, reuse) = mpsc::channel(DEPTH + 2);
+        let bell = Arc::new(Bell { waiting: AtomicBool::new(true), alarm });
+        let ringing = Arc::clone(&bell);
+        let task = tokio.spawn(async move {
+            let outcome = read(source, cx, assigner, restored, reuse, &deliver, &ringing).await;
+            if let Err(cause) = outcome {
+                let _ = deliver.send(Delivery::Failed(cause)).await;
+                ringing.ring();
+            }
+        });
+        Feed { deliveries, used, bell, task, tokio: tokio.clone(), inline: None }
+    }
+
+    /// Looks for the next batch, without waiting.
+    pub(crate) fn poll(&mut self) -> Result<Supply<S>, BoxError> {
+        loop {
+            match self.deliveries.try_recv() {
+                Ok(Delivery::Assigned(splits)) => return Ok(Supply::Assigned(splits)),
+                Ok(Delivery::Batch(fetched, progress)) => return Ok(Supply::Batch(fetched, progress)),
+                Ok(Delivery::Reader(reader)) => self.inline = Some(Inline { reader, spare: None }),
+                Ok(Delivery::Failed(cause)) => return Err(cause),
+                Err(mpsc::error::TryRecvError::Empty) => {
+                    if let Some(inline) = &mut self.inline {
+                        return inline.fetch(&self.bell, &self.tokio);
+                    }
+                    if self.bell.waiting.swap(true, Ordering::SeqCst) {
+                        return Ok(Supply::Nothing);
+                    }
+                    // Once more: a delivery may have come before the bell was armed.
+                }
+                Err(mpsc::error::TryRecvError::Disconnected) => {
+                    if let Some(inline) = &mut self.inline {
+                        return inline.fetch(&self.bell, &self.tokio);
+                    }
+                    return Err("its reader panicked; the message is above".into());
+                }
+            }
+        }
+    }
+
+    /// Gives a batch back for the next records.
+    pub(crate) fn give_back(&mut self, mut fetched: FetchedOf<S>) {
+        fetched.advanced.clear();
+        match &mut self.inline {
+            Some(inline) => inline.spare = Some(fetched),
+            // A full channel means that enough are in use; this one goes.
+            None => drop(self.used.try_send(fetched)),
+        }
+    }
+}
+
+impl<S: Source> Drop for Feed<S> {
+    fn drop(&mut self) {
+        // Cancels whatever the reader waits for.
+        self.task.abort();
+    }
+}
+
+impl<S: Source> Inline<S> {
+    fn fetch(&mut self, bell: &Arc<Bell>, tokio: &tokio::runtime::Handle) -> Result<Supply<S>, BoxError> {
+        let mut fetched =
+            self.spare.take().unwrap_or_else(|| Fetched { batch: self.reader.batch(), advanced: Vec::new() });
+        // Readers may use tokio's clock.
+        let _entered = tokio.enter();
+        let waker = Waker::from(Arc::clone(bell));
+        let progress = pin!(self.reader.fetch(&mut fetched)).poll(&mut Context::from_waker(&waker));
+        match progress {
+            Poll::Ready(progress) => Ok(Supply::Batch(fetched, progress?)),
+            Poll::Pending => {
+                self.spare = Some(fetched);
+                Ok(Supply::Nothing)
+            }
+        }
+    }
+}
+
+/// The reader's task.
+async fn read<S: Source>(
+    source: Arc<S>,
+    cx: SourceContext,
+    assigner: Arc<Assigner<S::Split>>,
+    restored: Option<Vec<SplitState>>,
+    mut reuse: mpsc::Receiver<FetchedOf<S>>,
+    deliver: &mpsc::Sender<Delivery<S>>,
+    bell: &Bell,
+) -> Result<(), BoxError> {
+    let subtask = cx.subtask;
+    let mut hand = assigner.hand(&*source, restored.as_deref(), subtask).await?;
+    let send = async |delivery| {
+        // The worker is gone only when the attempt ends; this task is then aborted.
+        let _ = deliver.send(delivery).await;
+        bell.ring();
+    };
+    send(Delivery::Assigned(hand.splits.clone())).await;
+    let mut reader = source.open(cx, hand.splits).await?;
+    let mut discovery = source.discovery_interval().filter(|_| subtask == 0).map(|every| {
+        let mut timer = tokio::time::interval(every);
+        timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        timer.reset();
+        timer
+    });
+    if source.inline() {
+        send(Delivery::Reader(reader)).await;
+        return Ok(());
+    }
+    loop {
+        let mut fetched = match reuse.try_recv() {
+            Ok(fetched) => fetched,
+            Err(_) => Fetched { batch: reader.batch(), advanced: Vec::new() },
+        };
+        let progress = loop {
+            tokio::select! {
+                progress = reader.fetch(&mut fetched) => break progress?,
+                Some(splits) = hand.later.recv() => {
+                    send(Delivery::Assigned(splits.clone())).await;
+                    reader.add_splits(splits).await?;
+                }
+                () = tick(&mut discovery) => {
+                    // A broker that is away now will be asked again.
+                    if let Err(error) = assigner.rediscover(&*source).await {
+                        tracing::warn!("could not look for new splits: {error}");
+                    }
+                }
+            }
+        };
+        send(Delivery::Batch(fetched, progress)).await;
+        if progress == Progress::Finished && discovery.is_none() {
+            // Splits that another subtask finds for this one may still come, unless nobody looks.
+            if source.discovery_interval().is_none() {
+                return Ok(());
+            }
+        }
+        if deliver.is_closed() {
+            return Ok(());
+        }
+    }
+}
+
+async fn tick(timer: &mut Option<tokio::time::Interval>) {
+    match timer {
+        Some(timer) => {
+            timer.tick().await;
+        }
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,115 @@
+//! One attempt to run a job: from a checkpoint until it ends or fails.
+
+use std::{sync::Arc, time::Duration};
+
+use timely::worker::Worker;
+
+use super::{Control, committer::Committer, in_user_code, manifest};
+use crate::{
+    chain::{self, Environment, Wiring},
+    checkpoint::{CheckpointId, Coordinator, Decision, OperatorEntry, Timing},
+    error::Error,
+    job::Build,
+    plan::Plan,
+};
+
+/// Runs all workers to their end. What went wrong is in the environment's [`Control`].
+pub(super) fn run(
+    environment: &Arc<Environment>,
+    plan: &'static Plan,
+    build: &Build,
+    workers: usize,
+    retain: usize,
+) -> Result<(), Error> {
+    let shared = (Arc::clone(environment), Arc::clone(build));
+    let guards = timely::execute(timely::Config::process(workers), move |worker| {
+        let (environment, build) = &shared;
+        // A panic must not leave the other workers waiting for this one.
+        let outcome = in_user_code(|| work(worker, environment, plan, build, retain));
+        if let Err(message) = outcome {
+            environment.control.fail(Error::Config(format!("a worker panicked: {message}")));
+        }
+        for dataflow in worker.installed_dataflows() {
+            worker.drop_dataflow(dataflow);
+        }
+    })
+    .map_err(|e| Error::Config(format!("the workers could not be started: {e}")))?;
+    for outcome in guards.join() {
+        if let Err(message) = outcome {
+            environment.control.fail(Error::Config(format!("a worker panicked: {message}")));
+        }
+    }
+    Ok(())
+}
+
+fn work(
+    worker: &mut Worker,
+    environment: &Arc<Environment>,
+    plan: &'static Plan,
+    build: &Build,
+    retain: usize,
+) {
+    let control = &environment.control;
+    control.register_worker();
+    let mut wiring = Wiring::new(Arc::clone(environment), plan, worker.index());
+    build(&mut wiring);
+    if let Some(error) = wiring.error.take() {
+        return control.fail(error);
+    }
+    worker.dataflow::<u64, _, _>(|scope| {
+        let operators = wiring.operators.iter().filter(|operator| operator.remembers);
+        let entries: Vec<_> = operators
+            .map(|operator| OperatorEntry {
+                uid: operator.uid.to_string(),
+                kind: operator.kind.to_owned(),
+                parallelism: operator.parallelism,
+            })
+            .collect();
+        let committer = Committer::reserve(scope);
+        let alarm = committer.alarm(scope);
+        let (parts, sinks) = chain::build(scope, wiring, &alarm);
+        let completions = manifest::build(scope, parts, Arc::clone(environment), entries, retain);
+        committer.build(completions, Arc::clone(environment), sinks);
+    });
+    while !control.has_failed() && worker.has_dataflows() {
+        worker.step_or_park(None);
+    }
+}
+
+/// Asks for a checkpoint whenever one is due, until the attempt ends.
+pub(super) async fn trigger(control: Arc<Control>, last: CheckpointId, timing: Timing) {
+    let began = tokio::time::Instant::now();
+    let mut completions = control.completions();
+    let mut coordinator = Coordinator::new(timing, last, Duration::ZERO);
+    let mut decision = coordinator.on_timer(Duration::ZERO);
+    loop {
+        let pause = match decision {
+            Decision::Trigger(checkpoint) => {
+                // Refused once the last checkpoint is known.
+                if !control.request(checkpoint) {
+                    return;
+                }
+                None
+            }
+            Decision::WaitUntil(due) => Some(due.saturating_sub(began.elapsed())),
+            Decision::Wait => None,
+        };
+        decision = tokio::select! {
+            () = sleep(pause) => coordinator.on_timer(began.elapsed()),
+            changed = completions.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                let completed = *completions.borrow_and_update();
+                coordinator.on_completed(completed, began.elapsed())
+            }
+        };
+    }
+}
+
+async fn sleep(pause: Option<Duration>) {
+    match pause {
+        Some(pause) => tokio::time::sleep(pause).await,
+        None => std::future::pending().await,
+    }
+}

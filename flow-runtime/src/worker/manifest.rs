@@ -1,0 +1,110 @@
+//! The operator that completes checkpoints: it collects their parts on worker 0 and has the manifest written.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, mpsc},
+};
+
+use timely::{
+    container::CapacityContainerBuilder,
+    dataflow::{
+        Scope, StreamVec,
+        channels::pact::Exchange,
+        operators::{
+            Capability, Concatenate,
+            generic::{OutputBuilder, builder_rc::OperatorBuilder},
+        },
+    },
+};
+
+use super::{Alarm, Ending};
+use crate::{
+    chain::{Environment, Part},
+    checkpoint::{CheckpointId, Manifest, OperatorEntry},
+};
+
+/// Builds the operator. Its output carries nothing; its frontier passes a checkpoint when that is complete.
+pub(super) fn build<'s>(
+    scope: Scope<'s, u64>,
+    parts: Vec<StreamVec<'s, u64, Part>>,
+    environment: Arc<Environment>,
+    operators: Vec<OperatorEntry>,
+    retain: usize,
+) -> StreamVec<'s, u64, ()> {
+    let parts = scope.concatenate(parts);
+    let mut builder = OperatorBuilder::new("manifest".to_owned(), scope);
+    let alarm = Alarm::new(scope.worker().sync_activator_for(builder.operator_info().address.to_vec()));
+    let mut input = builder.new_input(parts, Exchange::new(|_: &Part| 0));
+    let (port, completions) = builder.new_output::<Vec<()>>();
+    // Nothing is sent; the port has to live as long as the operator.
+    let port = OutputBuilder::<u64, CapacityContainerBuilder<Vec<()>>>::from(port);
+    let here = scope.index() == 0;
+    let mut epoch = environment.first_epoch();
+    builder.build(move |mut capabilities| {
+        let mut current = capabilities.pop().filter(|_| here);
+        if let Some(capability) = &mut current {
+            capability.downgrade(&epoch.0);
+        }
+        let mut collected: BTreeMap<u64, Vec<Part>> = BTreeMap::new();
+        let mut writing: BTreeMap<CheckpointId, Capability<u64>> = BTreeMap::new();
+        let (written, writes) = mpsc::channel::<CheckpointId>();
+        // One manifest is written after the other, so that a crash never leaves a later one without an earlier one.
+        let (orders, mut inbox) = tokio::sync::mpsc::unbounded_channel::<Manifest>();
+        if here {
+            let (environment, alarm) = (Arc::clone(&environment), alarm);
+            environment.tokio.clone().spawn(async move {
+                while let Some(manifest) = inbox.recv().await {
+                    let id = manifest.id;
+                    if let Err(error) = environment.store.put_manifest(&manifest).await {
+                        return environment.control.fail(error.into());
+                    }
+                    tracing::debug!(checkpoint = %id, "complete");
+                    environment.control.completed(id);
+                    let _ = written.send(id);
+                    alarm.ring();
+                    if let Err(error) = environment.store.retain(retain).await {
+                        tracing::warn!("could not delete old checkpoints: {error}");
+                    }
+                }
+            });
+        }
+        move |frontiers| {
+            let _ = &port;
+            input.for_each(|time, parts| {
+                collected.entry(*time.least().unwrap_or(&0)).or_default().append(parts);
+            });
+            let frontier = frontiers[0].frontier().first().copied().unwrap_or(u64::MAX);
+            while current.is_some() && frontier > epoch.0 {
+                // Without a frontier, the last epoch is the last.
+                let last = environment.control.last().filter(|_| frontier == u64::MAX);
+                if frontier == u64::MAX && last.is_none() {
+                    return;
+                }
+                let ends = last.is_some_and(|last| last.checkpoint <= epoch);
+                let mut manifest =
+                    Manifest::new(environment.job.clone(), epoch, environment.max_parallelism as usize);
+                manifest.finished = ends && last.is_some_and(|last| last.ending == Ending::Finished);
+                manifest.operators = operators.clone();
+                for part in collected.remove(&epoch.0).unwrap_or_default() {
+                    match part {
+                        Part::Source(part) => manifest.sources.push(part),
+                        Part::State(part) => manifest.states.push(part),
+                        Part::Sink(part) => manifest.sinks.push(part),
+                    }
+                }
+                if let Some(capability) = current.take() {
+                    if !ends {
+                        current = Some(capability.delayed(&epoch.next().0));
+                    }
+                    writing.insert(epoch, capability);
+                }
+                let _ = orders.send(manifest);
+                epoch = epoch.next();
+            }
+            while let Ok(id) = writes.try_recv() {
+                writing.remove(&id);
+            }
+        }
+    });
+    completions
+}

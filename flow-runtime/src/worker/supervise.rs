@@ -1,0 +1,235 @@
+//! Running a job through failures: attempt after attempt, until it ends, is stopped, or has failed too often.
+
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, Hasher},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{Config, Control, Ending, Shared, attempt, restart::Failures};
+use crate::{
+    chain::Environment,
+    checkpoint::{CheckpointId, Restore, Restored, Store, Timing},
+    error::Error,
+    job::{Definition, Job},
+    plan::{Guarantee, Plan},
+};
+
+/// How a job ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Summary {
+    /// At the end of its input, or by request.
+    pub ending: Ending,
+    /// The last checkpoint.
+    pub checkpoint: CheckpointId,
+    /// The checkpoint from which it resumed, if it did.
+    pub resumed_from: Option<CheckpointId>,
+    /// How often it was restarted after a failure.
+    pub restarts: u32,
+    /// The records that operators skipped, by uid, in the last attempt.
+    pub skipped: BTreeMap<String, u64>,
+    /// How long it ran.
+    pub elapsed: Duration,
+}
+
+/// Asks a running job to stop, from any thread.
+#[derive(Clone, Default)]
+pub(crate) struct Stop(Arc<StopState>);
+
+#[derive(Default)]
+struct StopState {
+    requests: AtomicUsize,
+    running: Mutex<Option<Arc<Control>>>,
+}
+
+impl Stop {
+    pub(crate) fn request(&self) {
+        self.0.requests.fetch_add(1, Ordering::SeqCst);
+        if let Some(control) = &*self.0.running.lock().unwrap_or_else(PoisonError::into_inner) {
+            control.stop();
+        }
+    }
+
+    fn requested(&self) -> bool {
+        self.0.requests.load(Ordering::SeqCst) > 0
+    }
+
+    fn watch(&self, control: Option<&Arc<Control>>) {
+        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = control.cloned();
+        // The request may have come just before.
+        if let Some(control) = control.filter(|_| self.requested()) {
+            control.stop();
+        }
+    }
+}
+
+/// Runs a job in this process until it ends.
+///
+/// # Errors
+/// What made the last attempt fail, or why it could not start.
+pub fn run<D: Definition>(job: &Job<D>, config: &Config) -> Result<Summary, Error> {
+    run_until(job, config, &Stop::default())
+}
+
+pub(crate) fn run_until<D: Definition>(job: &Job<D>, config: &Config, stop: &Stop) -> Result<Summary, Error> {
+    let plan = D::PLAN;
+    config.check(plan)?;
+    let store = match &config.checkpoint_dir {
+        Some(url) => Store::open(url)?,
+        None => Store::in_memory(),
+    };
+    let mut restore = Restore::new(config.restore.clone(), config.allow_older_checkpoint);
+    let mut failures = Failures::new(strategy(plan, config));
+    let began = Instant::now();
+    let (mut restarts, mut resumed_from) = (0, None);
+    loop {
+        let outcome = one_attempt(job, config, &store, &mut restore, stop);
+        let (error, progressed) = match outcome {
+            Ok(Attempt { last, restored, skipped }) => {
+                resumed_from = resumed_from.or(restored);
+                return Ok(Summary {
+                    ending: last.ending,
+                    checkpoint: last.checkpoint,
+                    resumed_from,
+                    restarts,
+                    skipped,
+                    elapsed: began.elapsed(),
+                });
+            }
+            Err(failure) => (failure.error, failure.progressed),
+        };
+        if !error.restartable() || stop.requested() {
+            return Err(error);
+        }
+        let Some(pause) = failures.next(progressed) else { return Err(error) };
+        restarts += 1;
+        tracing::warn!(restarts, "the job failed and restarts in {pause:?}: {error}");
+        let until = Instant::now() + pause;
+        while Instant::now() < until {
+            if stop.requested() {
+                return Err(error);
+            }
+            std::thread::sleep(
+                until.saturating_duration_since(Instant::now()).min(Duration::from_millis(50)),
+            );
+        }
+    }
+}
+
+/// An at-most-once job has no checkpoint to go back to: starting again would process records twice.
+fn strategy(plan: &Plan, config: &Config) -> super::Restart {
+    match plan.guarantee {
+        Guarantee::AtMostOnce => super::Restart::Never,
+        _ => config.restart.clone(),
+    }
+}
+
+struct Attempt {
+    last: super::Last,
+    restored: Option<CheckpointId>,
+    skipped: BTreeMap<String, u64>,
+}
+
+struct Failure {
+    error: Error,
+    /// Whether a checkpoint was completed before.
+    progressed: bool,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure { error, progressed: false }
+    }
+}
+
+fn one_attempt<D: Definition>(
+    job: &Job<D>,
+    config: &Config,
+    store: &Store,
+    restore: &mut Restore,
+    stop: &Stop,
+) -> Result<Attempt, Failure> {
+    let plan = D::PLAN;
+    let tokio = tokio::runtime::Builder::new_multi_thread()
+        .thread_name("flow-io")
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::Config(format!("the I/O runtime could not be started: {e}")))?;
+    let operators = plan.remembered();
+    let resumed = tokio
+        .block_on(restore.resume(store, |manifest| {
+            manifest.check(plan.name, &operators, config.max_parallelism, config.allow_dropped_state)
+        }))
+        .map_err(Error::from)?;
+    if let Some(note) = &resumed.note {
+        tracing::warn!("{note}");
+    }
+    let restored_id = resumed.restored.as_ref().map(|restored| restored.manifest.id);
+    report_start(plan, config, resumed.restored.as_ref(), store);
+    let control = Arc::new(Control::new(resumed.last));
+    let environment = Arc::new(Environment {
+        job: plan.name.to_owned(),
+        parallelism: config.parallelism,
+        max_parallelism: u32::try_from(config.max_parallelism).unwrap_or(u32::MAX),
+        aligned: plan.guarantee == Guarantee::ExactlyOnce,
+        attempt: random(),
+        control: Arc::clone(&control),
+        tokio: tokio.handle().clone(),
+        store: store.clone(),
+        last: resumed.last,
+        restored: resumed.restored,
+        shared: Shared::default(),
+    });
+    stop.watch(Some(&control));
+    let timing = Timing { interval: config.interval(plan), min_pause: Duration::ZERO, timeout: None };
+    tokio.spawn(attempt::trigger(Arc::clone(&control), environment.last, timing));
+    let workers = plan.workers(config.parallelism);
+    let ran = attempt::run(&environment, plan, job.build(), workers, config.retain);
+    stop.watch(None);
+    let progressed = *control.completions().borrow() > environment.last;
+    // Whatever an attempt left running must be gone before the next one begins.
+    drop(environment);
+    tokio.shutdown_timeout(Duration::from_secs(10));
+    ran?;
+    if let Some(error) = control.take_error() {
+        return Err(Failure { error, progressed });
+    }
+    let skipped = control.skipped_records();
+    match control.last() {
+        Some(last) => Ok(Attempt { last, restored: restored_id, skipped }),
+        None => Err(Error::Config("the job ended although its input had not".to_owned()).into()),
+    }
+}
+
+fn report_start(plan: &Plan, config: &Config, restored: Option<&Restored>, store: &Store) {
+    match restored {
+        Some(Restored { manifest, .. }) if manifest.finished => tracing::info!(
+            job = plan.name,
+            "resuming from checkpoint {} in {}, at which the job had read all of its input",
+            manifest.id,
+            store.location()
+        ),
+        Some(Restored { manifest, .. }) => tracing::info!(
+            job = plan.name,
+            parallelism = config.parallelism,
+            "resuming from checkpoint {} in {}",
+            manifest.id,
+            store.location()
+        ),
+        None => {
+            tracing::info!(job = plan.name, parallelism = config.parallelism, "starting from the beginning")
+        }
+    }
+}
+
+/// A number that no other attempt has.
+fn random() -> u64 {
+    // The standard library's hasher is seeded from the system's randomness.
+    std::hash::RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,104 @@
+//! A server that is killed, again and again, while epochs are committed.
+
+use std::{
+    path::Path,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use flow_runtime::connectors::sql;
+
+use crate::{
+    database::{Database, MARIADB_UP, POSTGRES_UP},
+    job::{Carried, Job, Start},
+};
+
+fn control(service: &str, verb: &str) {
+    let services =
+        std::env::var("FLOW_TEST_SERVICES").expect("FLOW_TEST_SERVICES: eval \"$(tests/services/env)\"");
+    let status = Command::new(Path::new(&services).join("ctl")).args([service, verb]).status().unwrap();
+    assert!(status.success(), "{service} {verb}");
+}
+
+const KILLS: u32 = 6;
+const SUBTASKS: usize = 2;
+
+/// Two subtasks add to the same row and insert, epoch by epoch, while the server dies. Every few epochs the job dies too,
+/// between pre-commit and commit, and starts again from the handles.
+async fn totals_are_exact(db: Database, service: &'static str) {
+    let table = db.table("id INTEGER NOT NULL PRIMARY KEY, total BIGINT NOT NULL").await;
+    db.run(&format!("INSERT INTO {table} VALUES (1, 0)")).await;
+    let over = Arc::new(AtomicBool::new(false));
+    let done = Arc::clone(&over);
+    let killer = tokio::task::spawn_blocking(move || {
+        for i in 0..KILLS {
+            std::thread::sleep(Duration::from_millis(900 + u64::from(i * 37 % 11) * 60));
+            control(service, "kill");
+            control(service, "start");
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+
+    let sink = sql::execute(db.url(), format!("UPDATE {table} SET total = total + ? WHERE id = 1"));
+    let (mut attempt, mut checkpoint, mut written) = (1, 0, 0);
+    let mut carried: Vec<Carried> = Vec::new();
+    while !over.load(Ordering::SeqCst) {
+        let restored = (checkpoint > 0).then_some(checkpoint);
+        let start = Start { attempt, parallelism: SUBTASKS, restored };
+        attempt += 1;
+        let Ok(job) = Job::start(sink.clone(), &table, start, &carried).await else {
+            // The server is away.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        carried.clear();
+        let mut subtasks = job.into_subtasks();
+        for epoch in 0..40 {
+            checkpoint += 1;
+            let mut handles = Vec::new();
+            for subtask in &mut subtasks {
+                subtask.write((0..10).map(|_| 1)).await.unwrap();
+                handles.push(subtask.pre_commit(checkpoint).await.unwrap());
+                written += 10;
+            }
+            let last = epoch == 39 || over.load(Ordering::SeqCst);
+            let committing = subtasks.iter_mut().zip(&handles).map(|(subtask, handle)| async move {
+                if last && subtask.cx.subtask == 0 {
+                    // Killed with the commit under way.
+                    let commit = subtask.commit(checkpoint, handle);
+                    let _ = tokio::time::timeout(Duration::from_micros(500 * (attempt % 7)), commit).await;
+                } else if !last {
+                    subtask.commit(checkpoint, handle).await.unwrap();
+                }
+                subtask.carried(checkpoint, handle)
+            });
+            let all = futures_util::future::join_all(committing).await;
+            if last {
+                carried = all;
+                break;
+            }
+        }
+    }
+    killer.await.unwrap();
+    let start = Start { attempt, parallelism: 1, restored: Some(checkpoint) };
+    Job::start(sink, &table, start, &carried).await.unwrap();
+    assert!(checkpoint > 20, "only {checkpoint} epochs");
+    assert_eq!(db.number("total", &table).await, written);
+    println!("{service}: {checkpoint} epochs, {attempt} attempts, {written} rows, {KILLS} kills");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_is_killed() {
+    let _down = POSTGRES_UP.write().await;
+    totals_are_exact(Database::postgres(), "postgres").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mariadb_is_killed() {
+    let _down = MARIADB_UP.write().await;
+    totals_are_exact(Database::mariadb(), "mariadb").await;
+}

@@ -1,0 +1,62 @@
+//! The SQL sinks on real databases. MariaDB and PostgreSQL are started by `tests/services/up`, and found through
+//! `eval "$(tests/services/env)"`.
+
+mod database;
+mod job;
+mod kill;
+mod suite;
+
+/// Every test of the suite, on every database.
+macro_rules! on_every_database {
+    ($($test:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                crate::suite::$test(&crate::database::Database::sqlite()).await;
+            })*
+        }
+
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                let _up = crate::database::POSTGRES_UP.read().await;
+                crate::suite::$test(&crate::database::Database::postgres()).await;
+            })*
+        }
+
+        mod mariadb {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                let _up = crate::database::MARIADB_UP.read().await;
+                crate::suite::$test(&crate::database::Database::mariadb()).await;
+            })*
+        }
+    };
+}
+
+on_every_database! {
+    rows_are_there_after_the_commit_and_once,
+    epochs_without_rows_are_skipped,
+    a_handle_is_applied_by_another_process,
+    an_earlier_attempt_is_fenced,
+    a_ledger_ahead_is_refused,
+    an_emptied_ledger_is_refused,
+    every_process_may_recover,
+    a_job_may_be_rescaled,
+    an_upsert_keeps_the_last_row,
+    an_upsert_may_use_the_ledger,
+    a_key_may_have_several_columns,
+    many_rows_are_many_batches,
+    a_row_that_is_refused_is_named,
+    at_least_once_writes_at_once,
+    two_committers_share_a_row,
+    a_statement_is_run_for_each_record,
+    a_closure_gets_batches,
+    a_closure_may_use_diesel,
+    a_closure_that_fails_writes_nothing,
+    a_closure_cannot_end_the_transaction,
+    values_of_every_kind,
+    a_table_may_be_named_with_its_schema,
+    what_does_not_fit_is_refused_at_the_start,
+    a_missing_database_is_told_without_its_password,
+}
