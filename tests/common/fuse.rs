@@ -9,11 +9,14 @@ use flow::BoxError;
 
 /// Blows as often as it was told to, all clones together.
 #[derive(Clone, Debug)]
-pub(crate) struct Fuse(Arc<AtomicI64>);
+pub(crate) struct Fuse {
+    times: i64,
+    left: Arc<AtomicI64>,
+}
 
 impl Fuse {
     pub(crate) fn times(n: i64) -> Self {
-        Fuse(Arc::new(AtomicI64::new(n)))
+        Fuse { times: n, left: Arc::new(AtomicI64::new(n)) }
     }
 
     pub(crate) fn once() -> Self {
@@ -30,7 +33,14 @@ impl Fuse {
 
     /// Whether it blows now.
     pub(crate) fn blows(&self) -> bool {
-        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| (left > 0).then(|| left - 1)).is_ok()
+        self.left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| (left > 0).then(|| left - 1))
+            .is_ok()
+    }
+
+    /// How often it has blown.
+    pub(crate) fn blown(&self) -> i64 {
+        self.times - self.left.load(Ordering::SeqCst)
     }
 
     /// An error if `here` and the fuse blows.

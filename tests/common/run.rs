@@ -14,9 +14,11 @@ use flow::{
 /// No test takes so long, unless something hangs.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What the pipeline says, at this parallelism, and without pauses before a restart.
+/// What the pipeline says, at this parallelism, without pauses before a restart, and without any checkpoint but the
+/// last.
 pub(crate) fn config<D: Definition>(job: &Job<D>, parallelism: usize) -> Config {
     let mut config = Config::with_parallelism(job.plan(), parallelism);
+    config.checkpoint_interval = Some(Duration::from_secs(3600));
     config.restart = Restart::FixedDelay { attempts: 5, delay: Duration::ZERO };
     config
 }

@@ -1,6 +1,12 @@
 //! A source that does what a test tells it to.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use flow::{
     BoxError,
@@ -22,6 +28,10 @@ impl Gate {
 
     pub(crate) fn open(&self) {
         self.0.send_replace(true);
+    }
+
+    fn is_open(&self) -> bool {
+        *self.0.borrow()
     }
 
     async fn opened(&self) {
@@ -132,7 +142,7 @@ impl<T: Clone + Send + Sync + 'static> Source for Scripted<T> {
 impl<T: Clone + Send + Sync + 'static> Rewindable for Scripted<T> {}
 impl<T: Clone + Send + Sync + 'static> Bounded for Scripted<T> {}
 
-/// Plays the scripts of a subtask, one after the other.
+/// Plays the scripts of a subtask, one after the other, except where they wait.
 pub(crate) struct ScriptReader<T> {
     scripts: Arc<Vec<Script<T>>>,
     splits: Vec<ScriptSplit>,
@@ -151,28 +161,46 @@ impl<T: Clone + Send + Sync + 'static> SourceReader for ScriptReader<T> {
         fetched: &mut Fetched<ScriptBatch<T>, ScriptSplit>,
     ) -> Result<Progress, BoxError> {
         fetched.batch.records.clear();
-        for split in &mut self.splits {
-            let script = &self.scripts[split.number].0;
-            fetched.batch.split = split.number;
-            fetched.batch.first = split.step;
-            while let Some(step) = script.get(split.step) {
-                match step {
-                    Step::Record(record) => fetched.batch.records.push(record.clone()),
-                    Step::Cut => {
-                        split.step += 1;
-                        fetched.advanced.push(split.clone());
-                        return Ok(Progress::More);
+        loop {
+            let mut waiting: Vec<Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
+            for split in &mut self.splits {
+                let script = &self.scripts[split.number].0;
+                fetched.batch.split = split.number;
+                fetched.batch.first = split.step;
+                while let Some(step) = script.get(split.step) {
+                    match step {
+                        Step::Record(record) => fetched.batch.records.push(record.clone()),
+                        Step::Cut => {
+                            split.step += 1;
+                            fetched.advanced.push(split.clone());
+                            return Ok(Progress::More);
+                        }
+                        Step::Pause(pause) => tokio::time::sleep(*pause).await,
+                        Step::Wait(gate) if gate.is_open() => {}
+                        Step::Wait(gate) => {
+                            let gate = gate.clone();
+                            waiting.push(Box::pin(async move { gate.opened().await }));
+                            break;
+                        }
+                        Step::Fail(fuse) => fuse.fail(true)?,
+                        Step::Panic(fuse) => fuse.panic(true),
+                        Step::Never => {
+                            waiting.push(Box::pin(std::future::pending()));
+                            break;
+                        }
                     }
-                    Step::Pause(pause) => tokio::time::sleep(*pause).await,
-                    Step::Wait(gate) => gate.opened().await,
-                    Step::Fail(fuse) => fuse.fail(true)?,
-                    Step::Panic(fuse) => fuse.panic(true),
-                    Step::Never => std::future::pending().await,
+                    split.step += 1;
                 }
-                split.step += 1;
             }
+            if waiting.is_empty() {
+                return Ok(Progress::Finished);
+            }
+            poll_fn(|cx| match waiting.iter_mut().any(|gate| gate.as_mut().poll(cx).is_ready()) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            })
+            .await;
         }
-        Ok(Progress::Finished)
     }
 }
 
