@@ -13,8 +13,9 @@ use std::{
 
 use common::{Collected, run, sorted};
 use flow::{
+    Stream,
     collection::{collection, iterate, range},
-    file, pipeline, Stream,
+    file, pipeline,
 };
 
 /// Fused, and split.

@@ -70,6 +70,22 @@ pub trait Fork: Clone {}
 #[diagnostic::do_not_recommend]
 impl<T: Clone> Fork for T {}
 
+/// A variable that closures of several chains capture.
+pub fn share<T: Share>(variable: &T) -> T {
+    variable.clone()
+}
+
+/// What closures of several chains can capture.
+#[diagnostic::on_unimplemented(
+    message = "a variable of type `{Self}` is captured by several operators, but cannot be cloned",
+    label = "each chain of operators gets a copy of what its closures capture",
+    note = "derive `Clone` for it, or wrap it in an `Arc`"
+)]
+pub trait Share: Clone {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> Share for T {}
+
 /// A source of a batch pipeline.
 pub fn bounded<S: Bounded>(source: S) -> S {
     source

@@ -12,7 +12,7 @@ use crate::{
     check::is_fallible,
     fuse::{Chain, Layout, Root, Step},
     graph::{Graph, NodeId},
-    names::{local, local_at, method, private},
+    names::{here, local, local_at, method, private, private_at},
     parse::{Guarantee, Mode, Policy},
     vocab::Kind,
 };
@@ -63,7 +63,7 @@ impl<'g> Loop<'g> {
                 let out = self.borrow(cut_name(self.graph, id, consumer));
                 let span = self.graph.nodes[consumer].span;
                 match self.graph.nodes[consumer].kind {
-                    Kind::Part => self.hand_over(&out, span),
+                    Kind::Part => self.hand_over(&out),
                     _ => self.forward(&out, span),
                 }
             } else {
@@ -77,7 +77,7 @@ impl<'g> Loop<'g> {
         }
         if self.graph.output == Some(id) {
             let out = self.borrow(local("to_caller"));
-            branches.push(self.hand_over(&out, self.graph.nodes[id].span));
+            branches.push(self.hand_over(&out));
         }
         let Some(last) = branches.pop() else { return TokenStream::new() };
         if branches.is_empty() {
@@ -86,8 +86,8 @@ impl<'g> Loop<'g> {
         // The stream as the user calls it.
         let binding = self.graph.bindings.iter().find(|binding| binding.node == id);
         let span = binding.map_or(self.graph.nodes[id].span, |binding| binding.name.span());
-        let (private, rec) = (private(), local_at("rec", span));
-        let fork = quote!(#private::fork(&#rec));
+        let (private, rec) = (private_at(here(span)), local_at("rec", span));
+        let fork = quote_spanned!(here(span)=> #private::fork(&#rec));
         quote! {
             #({ let #rec = #fork; #branches })*
             #last
@@ -95,18 +95,18 @@ impl<'g> Loop<'g> {
     }
 
     /// Into a helper function or out of it: its item types are written down, so records go as they are.
-    fn hand_over(&self, out: &Ident, span: Span) -> TokenStream {
+    fn hand_over(&self, out: &Ident) -> TokenStream {
         let private = private();
-        self.send(out, &quote!(#private::Plain(#REC)), span)
+        self.send(out, &quote!(#private::Plain(#REC)))
     }
 
     fn forward(&self, out: &Ident, span: Span) -> TokenStream {
-        self.send(out, &self.own(span), span)
+        self.send(out, &self.own(span))
     }
 
-    fn send(&self, out: &Ident, record: &TokenStream, span: Span) -> TokenStream {
-        let (target, choose, send) = (local("target"), method("forward_or_rebalance", span), method("send", span));
-        quote!(let #target = #out.#choose(); #out.#send(#target, #record);)
+    fn send(&self, out: &Ident, record: &TokenStream) -> TokenStream {
+        let target = local("target");
+        quote!(let #target = #out.forward_or_rebalance(); #out.send(#target, #record);)
     }
 
     /// The closure, with what it captures. `cloned` are handles that other closures of the chain use too.
@@ -179,7 +179,7 @@ pub(super) fn incoming(graph: &Graph, layout: &Layout, to: NodeId) -> Vec<Ident>
         .filter(|from| layout.cuts(graph, **from, to))
         .map(|from| {
             let mut edge = edge_name(&cut_name(graph, *from, to));
-            edge.set_span(Span::mixed_site().located_at(node.span));
+            edge.set_span(here(node.span));
             edge
         })
         .collect()
@@ -355,7 +355,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 handles.extend(quote!(let #name = #variable.#add(#local_index, #sink);));
             }
             kind if kind.keyed() => {
-                let keyed = method("keyed", node.span);
+                let keyed = local_at("keyed", node.span);
                 handles.extend(quote!(let #name = #variable.#keyed(#local_index);));
             }
             kind if kind.exchange() && !layout.single => {

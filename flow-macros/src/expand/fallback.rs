@@ -7,7 +7,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use syn::{
-    Expr, ExprCall, ExprMethodCall, FnArg, ItemFn, ReturnType,
+    Expr, ExprCall, ExprMethodCall, FnArg, ItemFn, ReturnType, TypePath, TypeReference,
     visit_mut::{self, VisitMut},
 };
 
@@ -20,6 +20,9 @@ use crate::{
 pub(crate) fn fallback(function: &ItemFn, errors: &Errors) -> TokenStream {
     let private = private();
     let body = body(function, errors);
+    let mut function = function.clone();
+    Named.visit_signature_mut(&mut function.sig);
+    let function = &function;
     let (attrs, vis, name, inputs) = (&function.attrs, &function.vis, &function.sig.ident, &function.sig.inputs);
     let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
     let header = quote! {
@@ -71,6 +74,25 @@ fn body(function: &ItemFn, errors: &Errors) -> TokenStream {
         #(let #inputs = #stream;)*
         let _ = || #block;
         ::core::unreachable!()
+    }
+}
+
+/// Gives the items of streams a lifetime, where the mistake may be that they have none.
+struct Named;
+
+impl VisitMut for Named {
+    fn visit_type_path_mut(&mut self, path: &mut TypePath) {
+        if path.path.segments.last().is_some_and(|name| name.ident == "Stream") {
+            Static.visit_type_path_mut(path);
+        }
+    }
+}
+
+struct Static;
+
+impl VisitMut for Static {
+    fn visit_type_reference_mut(&mut self, reference: &mut TypeReference) {
+        reference.lifetime.get_or_insert_with(|| syn::parse_quote!('static));
     }
 }
 

@@ -10,13 +10,13 @@ mod plan;
 pub(crate) use fallback::fallback;
 
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{ItemFn, spanned::Spanned};
+use quote::{quote, quote_spanned};
+use syn::ItemFn;
 
 use crate::{
     fuse::{Forms, Layout, Step},
     graph::Graph,
-    names::{local, method, private},
+    names::{local, private, private_at},
     parse::Parameter,
 };
 
@@ -87,10 +87,11 @@ fn choices() -> TokenStream {
 
 /// Owns a parameter for as long as the job lives.
 fn keep(parameter: &Parameter) -> TokenStream {
-    let (private, name) = (private(), &parameter.name);
-    let keep = method("keep", parameter.ty.span());
-    let reference = parameter.referent().is_none().then(|| quote!(&));
-    quote!(let #name = #private::#keep(#reference #name);)
+    let name = &parameter.name;
+    let (private, span) = (private_at(name.span()), name.span());
+    let reference = parameter.referent().is_none().then(|| quote_spanned!(span=> &));
+    let kept = quote_spanned!(span=> #private::keep(#reference #name));
+    quote!(let #name = #kept;)
 }
 
 /// Gives the wiring the parameter in its declared type.

@@ -8,7 +8,7 @@ use super::chain::Loop;
 use crate::{
     check::is_fallible,
     graph::{Graph, NodeId},
-    names::{local, local_at, method, of_uid, private},
+    names::{here, local, local_at, method, of_uid, private},
     parse::{Mode, Policy},
     vocab::Kind,
 };
@@ -70,8 +70,8 @@ impl Loop<'_> {
             }
             Kind::Sink => {
                 let (at, sink, operator) = (local("at"), self.handle(id), self.index(id));
-                let write = method("write", node.span);
-                quote!(#at.enter(#operator); #at.written(#sink.#write(#REC))?;)
+                let (write, rec) = (local_at("write", node.span), local_at("rec", node.span));
+                quote!(#at.enter(#operator); #at.written(#sink.#write(#rec))?;)
             }
             kind if kind.keyed() => self.aggregate(id),
             kind if kind.exchange() && !self.layout.single => self.exchange(id),
@@ -99,7 +99,7 @@ impl Loop<'_> {
             let at = local_at("at", given.span());
             let call = method("call", node.span);
             let mut arguments = Group::new(Delimiter::Parenthesis, quote!(#operator, #argument, #f));
-            arguments.set_span(Span::mixed_site().located_at(last_span(given)));
+            arguments.set_span(here(last_span(given)));
             return then(quote!(#at.#call #types #arguments));
         }
         match node.on_error.unwrap_or(self.graph.options.on_error) {
@@ -145,7 +145,7 @@ impl Loop<'_> {
             self.children(id)
         };
         let emit = if batch { TokenStream::new() } else { quote!(let #REC =) };
-        let (tally, state, slot) = (method("tally", node.span), method("value", node.span), method("slot", node.span));
+        let (tally, state, slot) = (local_at("tally", node.span), local_at("value", node.span), local_at("slot", node.span));
         match node.kind {
             Kind::Sum | Kind::Min | Kind::Max => {
                 let update = match node.kind {
@@ -153,7 +153,7 @@ impl Loop<'_> {
                     Kind::Min => "keep_min",
                     _ => "keep_max",
                 };
-                let (update, value) = (method(update, node.span), local("projected"));
+                let (update, value) = (local_at(update, node.span), local("projected"));
                 let update = self.value(id, quote!(&#REC), None, |projected| {
                     quote! {
                         let #value = #projected;
@@ -221,11 +221,8 @@ impl Loop<'_> {
                 let Some(given) = node.arguments.first() else { return TokenStream::new() };
                 let f = function(given, &local(&format!("function_{id}_0")));
                 let (private, own, best) = (private(), self.own(node.span), local("best"));
-                let better = if node.kind == Kind::MinBy {
-                    quote_spanned!(node.span=> <)
-                } else {
-                    quote_spanned!(node.span=> >)
-                };
+                let better = local(if node.kind == Kind::MinBy { "lt" } else { "gt" });
+                let better = quote_spanned!(here(node.span)=> ::core::cmp::PartialOrd::#better(&#by, #best));
                 let emit = (!batch).then(|| {
                     quote! {
                         if let ::core::option::Option::Some((_, #copy)) = &*#held {
@@ -241,7 +238,7 @@ impl Loop<'_> {
                     let #by = #at.#call(#operator, &#REC, #f);
                     #witness
                     let #held = #table.#slot(&#key);
-                    if #held.as_ref().is_none_or(|(#best, _)| #by #better *#best) {
+                    if #held.as_ref().is_none_or(|(#best, _)| #better) {
                         *#held = ::core::option::Option::Some((#by, #own));
                     }
                     #emit
@@ -256,7 +253,7 @@ impl Loop<'_> {
         let node = &self.graph.nodes[id];
         let (table, key, value, at) = (self.handle(id), local("key"), local("value"), local("at"));
         let (private, next) = (private(), self.children(id));
-        let (begin, results) = (quote!(#at.next();), method("results", node.span));
+        let (begin, results) = (quote!(#at.next();), local_at("results", node.span));
         match node.kind {
             Kind::Reduce => quote! {
                 for (_, #value) in #table.#results() {
@@ -292,10 +289,10 @@ impl Loop<'_> {
     fn exchange(&mut self, id: NodeId) -> TokenStream {
         let node = &self.graph.nodes[id];
         let (at, out, target, operator) = (local("at"), self.handle(id), local("target"), self.index(id));
-        let (own, send) = (self.own(node.span), method("send", node.span));
+        let (own, send) = (self.own(node.span), local_at("send", node.span));
         match node.kind {
             Kind::KeyBy => {
-                let ((make_key, key), by_key) = (self.key(id), method("by_key", node.span));
+                let ((make_key, key), by_key) = (self.key(id), local_at("by_key", node.span));
                 quote! {
                     #make_key
                     let #target = #out.#by_key(&#key);
@@ -307,7 +304,7 @@ impl Loop<'_> {
                 let call2 = method("call2", node.span);
                 let Some(given) = node.arguments.first() else { return TokenStream::new() };
                 let f = function(given, &local(&format!("function_{id}_0")));
-                let (targets, custom) = (method("targets", node.span), method("custom", node.span));
+                let (targets, custom) = (local_at("targets", node.span), local_at("custom", node.span));
                 quote! {
                     #make_key
                     let #target = #at.#call2(#operator, #key, #out.#targets(), #f);
@@ -316,11 +313,11 @@ impl Loop<'_> {
                 }
             }
             Kind::Broadcast => {
-                let send_to_all = method("send_to_all", node.span);
+                let send_to_all = local_at("send_to_all", node.span);
                 quote!(#out.#send_to_all(#own);)
             }
             kind => {
-                let choose = method(kind.name(), node.span);
+                let choose = local(kind.name());
                 quote!(let #target = #out.#choose(); #out.#send(#target, #own);)
             }
         }
@@ -338,12 +335,12 @@ impl Loop<'_> {
 
     /// Tells the type of the state before the closure that works on it is checked.
     fn witness(&self, table: &Ident, span: Span) -> TokenStream {
-        let (private, holds) = (private(), method("holds", span));
+        let (private, holds) = (private(), local_at("holds", span));
         quote!(#table.#holds(#private::Witness::new(&#REC).owned());)
     }
 
     fn witness_by(&self, table: &Ident, by: &Ident, span: Span) -> TokenStream {
-        let (private, holds) = (private(), method("holds_by", span));
+        let (private, holds) = (private(), local_at("holds_by", span));
         quote!(#table.#holds(&#by, #private::Witness::new(&#REC).owned());)
     }
 }

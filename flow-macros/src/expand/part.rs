@@ -1,6 +1,6 @@
 //! Helper functions from stream to stream.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{ItemFn, spanned::Spanned};
 
@@ -8,7 +8,7 @@ use super::chain::{incoming, later, outgoing, to_caller};
 use crate::{
     fuse::{Layout, Step},
     graph::{Graph, NodeId},
-    names::{local, private},
+    names::{here, local, private},
     parse::mentioned,
 };
 
@@ -41,7 +41,7 @@ pub(super) fn call(graph: &Graph, layout: &Layout, id: NodeId, later_steps: &[St
         if graph.named(argument).is_some() {
             let mut edge = edges.next();
             if let Some(edge) = &mut edge {
-                edge.set_span(Span::mixed_site().located_at(argument.span()));
+                edge.set_span(here(argument.span()));
             }
             return quote!(#edge);
         }
@@ -49,7 +49,7 @@ pub(super) fn call(graph: &Graph, layout: &Layout, id: NodeId, later_steps: &[St
             mentioned(&local.name, argument)
                 && later.iter().flat_map(|id| &graph.nodes[*id].arguments).any(|other| mentioned(&local.name, other))
         });
-        if used_later { quote!(::core::clone::Clone::clone(&#argument)) } else { quote!(#argument) }
+        if used_later { quote!(#private::share(&#argument)) } else { quote!(#argument) }
     });
     quote! {
         let #out = #flow.part(#local_index, <#path as #private::Definition>::PLAN, |#flow| {
@@ -65,7 +65,7 @@ pub(super) fn result(graph: &Graph) -> TokenStream {
     }
     let mut edge = to_caller();
     if let Some(output) = graph.output {
-        edge.set_span(Span::mixed_site().located_at(graph.nodes[output].span));
+        edge.set_span(here(graph.nodes[output].span));
     }
     quote!(#edge)
 }

@@ -56,6 +56,7 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
     if let Safety::Unsafe(token) = &signature.safety {
         errors.at(token, "a pipeline cannot be `unsafe`").help("remove `unsafe`");
     }
+    owned_items(signature, errors);
     let (mut inputs, mut parameters) = (Vec::new(), Vec::new());
     for input in &signature.inputs {
         match input {
@@ -69,8 +70,7 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
                     errors.at(&typed.pat, "a parameter of a pipeline is a plain name").help("take it apart inside");
                     continue;
                 };
-                if let Some(item) = stream_item(&typed.ty) {
-                    owned(item, errors);
+                if stream_item(&typed.ty).is_some() {
                     inputs.push(pattern.ident.clone());
                 } else {
                     parameters.push(Parameter { name: pattern.ident.clone(), ty: (*typed.ty).clone() });
@@ -81,10 +81,7 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
     let shape = match (&signature.output, inputs.is_empty()) {
         (ReturnType::Default, true) => Shape::Job,
         (ReturnType::Type(_, ty), false) => match stream_item(ty) {
-            Some(item) => {
-                owned(item, errors);
-                Shape::Part { inputs }
-            }
+            Some(_) => Shape::Part { inputs },
             None => {
                 errors
                     .at(ty, "a helper function that takes a stream returns one")
@@ -115,7 +112,7 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
 }
 
 /// A helper function is a chain of its own, and what is handed over to it outlives the chain before.
-fn owned(item: &Type, errors: &mut Errors) {
+fn owned_items(signature: &syn::Signature, errors: &mut Errors) {
     struct Borrow<'a>(Option<&'a TypeReference>);
     impl<'a> Visit<'a> for Borrow<'a> {
         fn visit_type_reference(&mut self, reference: &'a TypeReference) {
@@ -123,7 +120,15 @@ fn owned(item: &Type, errors: &mut Errors) {
         }
     }
     let mut borrow = Borrow(None);
-    borrow.visit_type(item);
+    let inputs = signature.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(typed) => stream_item(&typed.ty),
+        FnArg::Receiver(_) => None,
+    });
+    let output = match &signature.output {
+        ReturnType::Type(_, ty) => stream_item(ty),
+        ReturnType::Default => None,
+    };
+    inputs.chain(output).for_each(|item| borrow.visit_type(item));
     if let Some(reference) = borrow.0 {
         errors
             .at(reference, "the items of a helper function's streams cannot borrow")

@@ -129,6 +129,8 @@ impl<T> Output<T> {
 pub struct Outgoing<T> {
     buffers: Vec<Vec<T>>,
     full: Vec<Parcel>,
+    /// Forgets the records' type.
+    erase: fn(Vec<T>) -> Box<dyn Records>,
     sender: usize,
     /// Whether there are as many receivers as senders.
     paired: bool,
@@ -139,8 +141,11 @@ pub struct Outgoing<T> {
     capacity: usize,
 }
 
-impl<T: Portable> Outgoing<T> {
-    pub(crate) fn new(sender: usize, senders: usize, targets: usize, max_parallelism: u32) -> Self {
+impl<T> Outgoing<T> {
+    pub(crate) fn new(sender: usize, senders: usize, targets: usize, max_parallelism: u32) -> Self
+    where
+        T: Portable,
+    {
         let capacity = (32 * 1024 / size_of::<T>().max(1)).clamp(64, 1024);
         let share = if targets >= senders {
             let first = sender * targets / senders;
@@ -152,6 +157,7 @@ impl<T: Portable> Outgoing<T> {
         Outgoing {
             buffers: (0..targets).map(|_| Vec::new()).collect(),
             full: Vec::new(),
+            erase: |records| Box::new(records),
             sender,
             paired: senders == targets,
             key_groups: KeyGroups { max_parallelism, parallelism: targets as u32 },
@@ -257,7 +263,7 @@ impl<T: Portable> Outgoing<T> {
     fn seal(&mut self, target: usize) {
         let records = std::mem::take(&mut self.buffers[target]);
         if !records.is_empty() {
-            self.full.push(Parcel { target, sender: self.sender, body: Body::Typed(Box::new(records)) });
+            self.full.push(Parcel { target, sender: self.sender, body: Body::Typed((self.erase)(records)) });
         }
     }
 }

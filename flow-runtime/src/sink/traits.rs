@@ -14,13 +14,26 @@ use crate::{checkpoint::CheckpointId, error::BoxError};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the handle of a transaction",
     label = "this would have to outlive the process",
-    note = "a handle outlives the process: it is written to the checkpoint and used to commit after a crash",
-    note = "keep the live connection in the writer, and in the handle only what names the transaction, with `#[derive(serde::Serialize, serde::Deserialize)]`"
+    note = "a handle is written to the checkpoint and used to commit after a crash: keep the live connection in the writer, and in the handle only what names the transaction, with `#[derive(serde::Serialize, serde::Deserialize)]`"
 )]
-pub trait TransactionHandle: Serialize + DeserializeOwned + Send + Sync + 'static {}
+pub trait TransactionHandle: Send + Sync + Sized + 'static {
+    // Methods instead of supertraits: rustc reports each supertrait that is missing, and not this trait.
+    #[doc(hidden)]
+    fn encode(&self) -> Result<Vec<u8>, BoxError>;
+    #[doc(hidden)]
+    fn decode(bytes: &[u8]) -> Result<Self, BoxError>;
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> TransactionHandle for T {}
+impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> TransactionHandle for T {
+    fn encode(&self) -> Result<Vec<u8>, BoxError> {
+        // Named fields, so that a handle may gain some.
+        Ok(rmp_serde::to_vec_named(self)?)
+    }
+    fn decode(bytes: &[u8]) -> Result<Self, BoxError> {
+        Ok(rmp_serde::from_slice(bytes)?)
+    }
+}
 
 /// Where a sink's subtask stands in the job, and which names it may use outside.
 #[derive(Clone, Debug)]

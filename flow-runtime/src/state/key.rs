@@ -64,18 +64,18 @@ pub trait Key: Record<Owned = Self::Stored> + Hash {
 }
 
 /// The owned form of a [`Key`], in state and between subtasks.
+pub trait StoredKey: Lend + Portable + Hash + Eq + Clone {}
+impl<K: Lend + Portable + Hash + Eq + Clone> StoredKey for K {}
+
+/// What a key of your own has to be, and its type parameters too.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "this key cannot be hashed and compared for equality, or not stored",
     note = "a key has to be `#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, flow::Key)]`"
 )]
-pub trait StoredKey: Lend + Portable + Hash + Eq + Clone {}
+pub trait StoredKeyPart: Portable + Hash + Eq + Clone {}
 
 #[diagnostic::do_not_recommend]
-impl<K: Lend + Portable + Hash + Eq + Clone> StoredKey for K {}
-
-/// What a type parameter of a key of your own has to be.
-pub trait StoredKeyPart: Portable + Hash + Eq + Clone {}
 impl<K: Portable + Hash + Eq + Clone> StoredKeyPart for K {}
 
 impl Key for &str {

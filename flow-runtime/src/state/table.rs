@@ -60,7 +60,8 @@ pub struct Table<K, V> {
     entries: HashTable<(K, V)>,
 }
 
-impl<K: StoredKey, V: StateValue> Table<K, V> {
+// What a value has to be is asked for once, where the state is made.
+impl<K: StoredKey, V> Table<K, V> {
     pub(crate) fn new() -> Self {
         Table { entries: HashTable::new() }
     }
@@ -86,7 +87,10 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
         key: &Q,
         value: V,
         merge: impl FnOnce(&mut V, V) -> Result<(), BoxError>,
-    ) -> Result<V, BoxError> {
+    ) -> Result<V, BoxError>
+    where
+        V: Clone,
+    {
         let hash = hash(key);
         match self.entries.find_entry(hash, |(stored, _)| key.is(stored)) {
             Ok(entry) => {
@@ -119,10 +123,7 @@ impl<K, B, T> Table<K, Option<(B, T)>> {
     pub fn holds_by(&self, _: &B, _: PhantomData<T>) {}
 }
 
-impl<K: StoredKey, V> Table<K, Option<V>>
-where
-    Option<V>: StateValue,
-{
+impl<K: StoredKey, V> Table<K, Option<V>> {
     /// The value of `key`, empty when the key is new.
     #[inline(always)]
     pub fn slot<Q: Key<Stored = K>>(&mut self, key: &Q) -> &mut Option<V> {
