@@ -1,6 +1,6 @@
 //! The only door for generated code. No stability is promised behind it.
 
-use crate::source::Bounded;
+use crate::{source::Bounded, state::StateValue};
 
 /// An argument of a pipeline, as the job keeps it for its workers.
 pub fn keep<T: Argument + ?Sized>(argument: &T) -> T::Kept {
@@ -69,6 +69,31 @@ pub trait Fork: Clone {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Clone> Fork for T {}
+
+/// A copy of what a key's state holds, for what follows in the chain.
+#[inline(always)]
+pub fn copy<T: Lend>(held: &Option<T>) -> Slot<T>
+where
+    Option<T>: StateValue,
+{
+    Slot::new(held.clone().expect("it was put there just now"))
+}
+
+/// As [`copy`], for a record with what it is compared by.
+#[inline(always)]
+pub fn copy_best<B, T: Lend>(held: &Option<(B, T)>) -> Slot<T>
+where
+    Option<(B, T)>: StateValue,
+    T: Clone,
+{
+    Slot::new(held.as_ref().expect("it was put there just now").1.clone())
+}
+
+/// Whether `a` comes before `b`.
+#[inline(always)]
+pub fn less<T: PartialOrd>(a: &T, b: &T) -> bool {
+    a < b
+}
 
 /// A variable that closures of several chains capture.
 pub fn share<T: Share>(variable: &T) -> T {

@@ -239,7 +239,7 @@ tuples! {
 }
 
 /// A record of a type that [`Record`] does not know, owned as it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Plain<T>(pub T);
 

@@ -2,7 +2,6 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::spanned::Spanned;
 
 use super::{
     capture::captures,
@@ -110,7 +109,14 @@ impl<'g> Loop<'g> {
     }
 
     /// The closure, with what it captures. `cloned` are handles that other closures of the chain use too.
-    fn closure(&self, parameter: &TokenStream, body: &TokenStream, first: &TokenStream, share: bool, elsewhere: &[NodeId]) -> TokenStream {
+    fn closure(
+        &self,
+        parameter: &TokenStream,
+        body: &TokenStream,
+        first: &TokenStream,
+        share: bool,
+        elsewhere: &[NodeId],
+    ) -> TokenStream {
         let private = private();
         let at = local("at");
         let handles = &self.handles;
@@ -120,10 +126,7 @@ impl<'g> Loop<'g> {
             let (base, chain) = (local("base"), local("chain"));
             quote!(let #base = #chain.base();)
         });
-        quote! {{
-            #clone
-            #base
-            #before
+        let closure = quote! {
             move |#parameter| {
                 #inside
                 #(let mut #handles = #handles.borrow_mut();)*
@@ -131,7 +134,9 @@ impl<'g> Loop<'g> {
                 #body
                 ::core::result::Result::Ok(())
             }
-        }}
+        };
+        let prepare = quote!(#clone #base #before);
+        if prepare.is_empty() { closure } else { quote!({ #prepare #closure }) }
     }
 }
 
@@ -213,7 +218,13 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
     let (private, flow, variable) = (private(), local("flow"), local("chain"));
     let mut later = later(later_steps);
     // A key is made in the chain of the state, by the closure of the chain before.
-    later.extend(later.clone().iter().filter(|id| graph.nodes[**id].kind.keyed()).flat_map(|id| &graph.nodes[*id].inputs));
+    later.extend(
+        later
+            .clone()
+            .iter()
+            .filter(|id| graph.nodes[**id].kind.keyed())
+            .flat_map(|id| &graph.nodes[*id].inputs),
+    );
 
     let begin = match chain.root {
         Root::Source(id) | Root::After(id) => id,
@@ -256,7 +267,10 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
             let method = source_method(graph, id);
             let local_index = syn::Index::from(id);
             let source = match graph.options.mode {
-                Mode::Batch => quote_spanned!(source.span()=> #private::bounded(#source)),
+                Mode::Batch => {
+                    let (private, span) = (private_at(graph.nodes[id].span), graph.nodes[id].span);
+                    quote_spanned!(span=> #private::bounded(#source))
+                }
                 Mode::Streaming => quote!(#source),
             };
             quote!(#variable.#method(#local_index, #source, #closure);)
@@ -287,7 +301,9 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
     let finish = finishes.iter().map(|(id, finish, body)| {
         let first = index(graph, *id);
         let mut others = later.clone();
-        others.extend(finishes.iter().filter(|(other, _, _)| other > id).flat_map(|(_, finish, _)| &finish.operators));
+        others.extend(
+            finishes.iter().filter(|(other, _, _)| other > id).flat_map(|(_, finish, _)| &finish.operators),
+        );
         let closure = finish.closure(&TokenStream::new(), body, &first, true, &others);
         quote!(#variable.finish(#closure);)
     });
@@ -297,17 +313,22 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
     let (handles, edges) = handles(graph, layout, chain, &seen);
     let own: Vec<_> = chain.operators.iter().map(|id| syn::Index::from(*id)).collect();
     let chain_parallelism = parallelism(chain.parallelism.filter(|_| !layout.single));
-    let bind = (!edges.is_empty()).then(|| quote!(let (#(#edges,)*) =));
-    let give = (!edges.is_empty()).then(|| quote!((#(#edges,)*)));
-    quote! {
-        #bind {
+    let block = |edges| {
+        quote! {{
             let mut #variable = #flow.chain(&[#(#own),*], #chain_parallelism);
             #handles
             #source
             #(#finish)*
-            #give
-        };
-    }
+            #edges
+        }}
+    };
+    let edges = match &edges[..] {
+        [] => return block(quote!()),
+        [edge] => quote!(#edge),
+        edges => quote!((#(#edges),*)),
+    };
+    let block = block(edges.clone());
+    quote!(let #edges = #block;)
 }
 
 fn batch_parameter(batch: &Ident) -> TokenStream {
@@ -398,7 +419,8 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             let declare = output(&cut_name(graph, from, to), graph.nodes[to].span, forward, receivers);
             handles.extend(declare);
         }
-        if graph.output == Some(from) {
+        // What leaves by an exchange is handed over behind it.
+        if graph.output == Some(from) && (!layout.ends(graph, from) || chain.root == Root::After(from)) {
             let declare = output(&local("to_caller"), graph.nodes[from].span, None, None);
             handles.extend(declare);
         }

@@ -8,7 +8,7 @@ use super::chain::Loop;
 use crate::{
     check::is_fallible,
     graph::{Graph, NodeId},
-    names::{here, local, local_at, method, of_uid, private},
+    names::{here, local, local_at, method, of_uid, private, private_at},
     parse::{Mode, Policy},
     vocab::Kind,
 };
@@ -55,14 +55,25 @@ impl Loop<'_> {
             }
             Kind::FilterMap => {
                 let next = self.children(id);
-                self.value(id, quote!(#REC), Some(quote!(::core::option::Option<_>)), |value| {
-                    quote!(if let ::core::option::Option::Some(#REC) = #value { #next })
-                })
+                self.value(
+                    id,
+                    quote!(#REC),
+                    Some(quote!(::core::option::Option<_>)),
+                    |value| quote!(if let ::core::option::Option::Some(#REC) = #value { #next }),
+                )
             }
             Kind::FlatMap => {
                 let (next, at, operator) = (self.children(id), local("at"), self.index(id));
                 // The iterator's own code runs between the records, so the position goes back to it.
-                self.value(id, quote!(#REC), None, |value| quote!(for #REC in #value { #next #at.enter(#operator); }))
+                self.value(id, quote!(#REC), None, |value| {
+                    quote! {
+                        #[allow(for_loops_over_fallibles)]
+                        for #REC in #value {
+                            #next
+                            #at.enter(#operator);
+                        }
+                    }
+                })
             }
             Kind::Inspect => {
                 let next = self.children(id);
@@ -145,7 +156,8 @@ impl Loop<'_> {
             self.children(id)
         };
         let emit = if batch { TokenStream::new() } else { quote!(let #REC =) };
-        let (tally, state, slot) = (local_at("tally", node.span), local_at("value", node.span), local_at("slot", node.span));
+        let (tally, state, slot) =
+            (local_at("tally", node.span), local_at("value", node.span), local_at("slot", node.span));
         match node.kind {
             Kind::Sum | Kind::Min | Kind::Max => {
                 let update = match node.kind {
@@ -174,7 +186,8 @@ impl Loop<'_> {
                 let call2 = method("call2", node.span);
                 let Some(given) = node.arguments.get(1) else { return TokenStream::new() };
                 let f = function(given, &local(&format!("function_{id}_1")));
-                let emit = (!batch).then(|| quote!(let #REC = (#key, ::core::clone::Clone::clone(&*#accumulator));));
+                let emit =
+                    (!batch).then(|| quote!(let #REC = (#key, ::core::clone::Clone::clone(&*#accumulator));));
                 quote! {
                     #make_key
                     let #accumulator = #table.#state(&#key, || ::core::clone::Clone::clone(&#initial));
@@ -184,24 +197,13 @@ impl Loop<'_> {
                 }
             }
             Kind::Reduce => {
-                let (held, previous, before) = (local("held"), local("previous"), local("before"));
-                let witness = self.witness(&table, node.span);
+                let (held, previous, before) =
+                    (local_at("held", node.span), local("previous"), local("before"));
+                let (private, own, call2) = (private(), self.own(node.span), method("call2", node.span));
                 let Some(given) = node.arguments.first() else { return TokenStream::new() };
                 let f = function(given, &local(&format!("function_{id}_0")));
-                let (private, own, call2) = (private(), self.own(node.span), method("call2", node.span));
-                let (keep, rest) = if batch {
-                    (quote!(*#held = ::core::option::Option::Some(#own);), TokenStream::new())
-                } else {
-                    let copy = local("copy");
-                    let own = self.own_named(&copy, node.span);
-                    (
-                        quote! {
-                            let #copy = ::core::clone::Clone::clone(&#REC);
-                            *#held = ::core::option::Option::Some(#own);
-                        },
-                        next,
-                    )
-                };
+                let witness = self.witness(&table, node.span);
+                let emit = (!batch).then(|| self.emit_held("copy", &held, node.span, &next));
                 quote! {
                     #witness
                     #make_key
@@ -211,31 +213,28 @@ impl Loop<'_> {
                         ::core::option::Option::Some(#before) => #at.#call2(#operator, #before.lend(), #REC, #f),
                         ::core::option::Option::None => #REC,
                     };
-                    #keep
-                    #rest
+                    *#held = ::core::option::Option::Some(#own);
+                    #emit
                 }
             }
             Kind::MinBy | Kind::MaxBy => {
-                let (held, by, kept, copy) = (local("held"), local("by"), local("kept"), local("copy"));
-                let witness = self.witness_by(&table, &by, node.span);
+                let (held, by, best) =
+                    (local_at("held", node.span), local_at("by", node.span), local_at("best", node.span));
+                let (own, call, own_value) =
+                    (self.own(node.span), method("call", node.span), method("own", node.span));
                 let Some(given) = node.arguments.first() else { return TokenStream::new() };
                 let f = function(given, &local(&format!("function_{id}_0")));
-                let (private, own, best) = (private(), self.own(node.span), local("best"));
-                let better = local(if node.kind == Kind::MinBy { "lt" } else { "gt" });
-                let better = quote_spanned!(here(node.span)=> ::core::cmp::PartialOrd::#better(&#by, #best));
-                let emit = (!batch).then(|| {
-                    quote! {
-                        if let ::core::option::Option::Some((_, #copy)) = &*#held {
-                            let mut #kept = #private::Slot::new(::core::clone::Clone::clone(#copy));
-                            let #REC = #kept.lend();
-                            #next
-                        }
-                    }
-                });
-                let call = method("call", node.span);
+                let witness = self.witness_by(&table, &by, node.span);
+                let private = private_at(here(node.span));
+                let own_by = quote!(#private::Owning::new(#at.#call(#operator, &#REC, #f)).#own_value());
+                let better = match node.kind {
+                    Kind::MinBy => quote_spanned!(here(node.span)=> #private::less(&#by, #best)),
+                    _ => quote_spanned!(here(node.span)=> #private::less(#best, &#by)),
+                };
+                let emit = (!batch).then(|| self.emit_held("copy_best", &held, node.span, &next));
                 quote! {
                     #make_key
-                    let #by = #at.#call(#operator, &#REC, #f);
+                    let #by = #own_by;
                     #witness
                     let #held = #table.#slot(&#key);
                     if #held.as_ref().is_none_or(|(#best, _)| #better) {
@@ -245,6 +244,17 @@ impl Loop<'_> {
                 }
             }
             _ => TokenStream::new(),
+        }
+    }
+
+    /// What follows gets a copy of the record that is held.
+    fn emit_held(&self, copy: &str, held: &Ident, span: Span, next: &TokenStream) -> TokenStream {
+        let (private, copy, kept) = (private_at(here(span)), local_at(copy, span), local("kept"));
+        let copy = quote_spanned!(here(span)=> #private::#copy(#held));
+        quote! {
+            let mut #kept = #copy;
+            let #REC = #kept.lend();
+            #next
         }
     }
 
@@ -325,12 +335,8 @@ impl Loop<'_> {
 
     /// `rec`, owned.
     pub(super) fn own(&self, span: Span) -> TokenStream {
-        self.own_named(&local("rec"), span)
-    }
-
-    fn own_named(&self, record: &Ident, span: Span) -> TokenStream {
         let (private, own) = (private(), method("own", span));
-        quote!(#private::Owning::new(#record).#own())
+        quote!(#private::Owning::new(#REC).#own())
     }
 
     /// Tells the type of the state before the closure that works on it is checked.
@@ -363,4 +369,3 @@ pub(super) fn handle_name(graph: &Graph, id: NodeId) -> Ident {
         false => name,
     }
 }
-

@@ -18,12 +18,12 @@ pub(super) fn part(function: &ItemFn, graph: &Graph, wiring: &TokenStream) -> To
     let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
     let (inputs, output) = (&function.sig.inputs, &function.sig.output);
     let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
-    let (flow, plain, choices) = (local("flow"), &graph.plain, super::choices());
+    let (flow, plain, choices) = (local("flow"), super::plain(graph), super::choices());
     quote! {
         #(#attrs)*
         #vis fn #name #impl_generics (#flow: &mut #private::Wiring, #inputs) #output #where_clause {
             #choices
-            #(#plain)*
+            #plain
             #wiring
         }
     }
@@ -47,7 +47,10 @@ pub(super) fn call(graph: &Graph, layout: &Layout, id: NodeId, later_steps: &[St
         }
         let used_later = graph.locals.iter().any(|local| {
             mentioned(&local.name, argument)
-                && later.iter().flat_map(|id| &graph.nodes[*id].arguments).any(|other| mentioned(&local.name, other))
+                && later
+                    .iter()
+                    .flat_map(|id| &graph.nodes[*id].arguments)
+                    .any(|other| mentioned(&local.name, other))
         });
         if used_later { quote!(#private::share(&#argument)) } else { quote!(#argument) }
     });

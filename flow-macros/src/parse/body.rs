@@ -1,16 +1,15 @@
 //! The function's body: which statements are about streams, and their method chains.
 
 use proc_macro2::{Ident, Span};
-use quote::ToTokens;
 use syn::{
-    Arm, Block, Expr, ExprCall, ExprClosure, ExprForLoop, ExprLet, ExprMethodCall, ExprPath, ItemFn, Pat, Path, Stmt,
+    Expr, ExprCall, ExprMethodCall, ExprPath, ItemFn, Pat, Path, Stmt,
     spanned::Spanned,
     visit::{self, Visit},
 };
 
 use super::{
     Local, Shape, Signature,
-    locals::{bound, mentioned},
+    locals::{Mentions, bound, mentioned},
 };
 use crate::diag::Errors;
 
@@ -51,7 +50,11 @@ pub(crate) struct Call {
     pub(crate) arguments: Vec<Expr>,
 }
 
-pub(super) fn parse(function: &ItemFn, signature: &Signature, errors: &mut Errors) -> (Vec<Statement>, Vec<Local>) {
+pub(super) fn parse(
+    function: &ItemFn,
+    signature: &Signature,
+    errors: &mut Errors,
+) -> (Vec<Statement>, Vec<Local>) {
     let mut body = Body::new(signature, errors);
     body.all(function);
     (body.statements, body.locals)
@@ -94,7 +97,9 @@ impl<'e> Body<'e> {
                 let Some(init) = &local.init else { return self.plain(statement) };
                 let Some((root, calls)) = self.chain(&init.expr) else { return self.plain(statement) };
                 if let Some((token, _)) = &init.diverge {
-                    self.errors.at(token, "a stream is always there, so `else` has no meaning").help("remove it");
+                    self.errors
+                        .at(token, "a stream is always there, so `else` has no meaning")
+                        .help("remove it");
                 }
                 let pattern = match &local.pat {
                     Pat::Type(typed) => &*typed.pat,
@@ -115,12 +120,22 @@ impl<'e> Body<'e> {
                     return;
                 }
                 self.streams.push(name.ident.clone());
-                self.statements.push(Statement::Streams(Box::new(Streams { binding, root, calls, tail: false })));
+                self.statements.push(Statement::Streams(Box::new(Streams {
+                    binding,
+                    root,
+                    calls,
+                    tail: false,
+                })));
             }
             Stmt::Expr(expression, semicolon) => match self.chain(expression) {
                 Some((root, calls)) => {
                     let tail = last && semicolon.is_none();
-                    self.statements.push(Statement::Streams(Box::new(Streams { binding: None, root, calls, tail })));
+                    self.statements.push(Statement::Streams(Box::new(Streams {
+                        binding: None,
+                        root,
+                        calls,
+                        tail,
+                    })));
                 }
                 None => self.plain(statement),
             },
@@ -130,7 +145,7 @@ impl<'e> Body<'e> {
 
     /// A statement that is not about streams. It must not touch any.
     fn plain(&mut self, statement: &Stmt) {
-        if self.refuse_streams(|search| search.visit_stmt(statement)) {
+        if self.refuse_streams(statement) {
             return;
         }
         if let Stmt::Local(local) = statement {
@@ -141,7 +156,9 @@ impl<'e> Body<'e> {
                     self.errors
                         .at(&new.name, format!("`{}` is bound twice", new.name))
                         .help("give the second one another name")
-                        .note("streams are wired after all other statements, and would see the second one only");
+                        .note(
+                            "streams are wired after all other statements, and would see the second one only",
+                        );
                 }
                 self.locals.retain(|local| local.name != new.name);
                 self.locals.push(new);
@@ -150,20 +167,26 @@ impl<'e> Body<'e> {
         self.statements.push(Statement::Plain(Box::new(statement.clone())));
     }
 
-    /// Ordinary code and closures see records and variables, never a stream.
-    fn refuse_streams(&mut self, visit: impl FnOnce(&mut Search)) -> bool {
-        let mut search = Search { streams: self.streams.clone(), found: None };
-        visit(&mut search);
-        let Some((span, what)) = search.found else { return false };
-        let message = match &what {
-            Some(name) => format!("stream `{name}` is used in ordinary code"),
-            None => "a source inside ordinary code".to_owned(),
+    /// Ordinary code sees records and variables, never a stream.
+    fn refuse_streams(&mut self, statement: &Stmt) -> bool {
+        let (mut mentions, mut sources) = (Mentions::of(self.streams.clone()), Sources(None));
+        mentions.visit_stmt(statement);
+        sources.visit_stmt(statement);
+        let (span, message) = match (mentions.found, sources.0) {
+            (Some((span, name)), _) => (span, format!("stream `{name}` is used in ordinary code")),
+            (None, Some(span)) => (span, "a source inside ordinary code".to_owned()),
+            (None, None) => return false,
         };
         self.errors
             .at_span(span, message)
             .help("write `let name = stream.operator(..);` at the top level of the pipeline")
             .note("the graph is fixed at compile time: choose between records with `.filter(..)`, not between streams with control flow");
         true
+    }
+
+    /// An argument sees records and variables, never a stream.
+    fn refuse_streams_in(&mut self, argument: &Expr) {
+        self.refuse_streams(&Stmt::Expr(argument.clone(), None));
     }
 
     fn used_by_streams(&self, name: &Ident) -> bool {
@@ -173,9 +196,12 @@ impl<'e> Body<'e> {
                 let in_root = match &streams.root {
                     Root::Source { argument, .. } => mentioned(name, argument),
                     Root::Name(_) => false,
-                    Root::Part { arguments, .. } => arguments.iter().any(|argument| mentioned(name, argument)),
+                    Root::Part { arguments, .. } => {
+                        arguments.iter().any(|argument| mentioned(name, argument))
+                    }
                 };
-                in_root || streams.calls.iter().flat_map(|call| &call.arguments).any(|arg| mentioned(name, arg))
+                in_root
+                    || streams.calls.iter().flat_map(|call| &call.arguments).any(|arg| mentioned(name, arg))
             }
         })
     }
@@ -202,7 +228,7 @@ impl<'e> Body<'e> {
         };
         // What `union` takes are streams, and it says so itself.
         for argument in calls.iter().filter(|call| call.name != "union").flat_map(|call| &call.arguments) {
-            self.refuse_streams(|search| search.visit_expr(argument));
+            self.refuse_streams_in(argument);
         }
         Some((root, calls))
     }
@@ -228,7 +254,7 @@ impl<'e> Body<'e> {
                     .help("source(file::text(\"words.txt\"))");
             }
             let argument = call.args.first().cloned().unwrap_or_else(|| syn::parse_quote!(()));
-            self.refuse_streams(|search| search.visit_expr(&argument));
+            self.refuse_streams_in(&argument);
             return Some(Root::Source { span: path.span(), argument });
         }
         let given = call.args.iter().any(|argument| self.is_stream(argument));
@@ -237,7 +263,7 @@ impl<'e> Body<'e> {
         }
         for argument in &call.args {
             if !self.is_stream(argument) {
-                self.refuse_streams(|search| search.visit_expr(argument));
+                self.refuse_streams_in(argument);
             }
         }
         Some(Root::Part { path: path.path.clone(), arguments: call.args.iter().cloned().collect() })
@@ -254,75 +280,14 @@ pub(crate) fn is_source(path: &Path) -> bool {
     }
 }
 
-/// Looks for streams where none may be.
-struct Search {
-    streams: Vec<Ident>,
-    found: Option<(Span, Option<String>)>,
-}
+/// Looks for `source(..)` where it may not be.
+struct Sources(Option<Span>);
 
-impl Search {
-    /// What a pattern binds is another thing of that name.
-    fn hide(&mut self, pattern: &Pat) {
-        let hidden = bound(pattern);
-        self.streams.retain(|stream| hidden.iter().all(|local| local.name != *stream));
-    }
-}
-
-impl<'ast> Visit<'ast> for Search {
-    fn visit_expr_closure(&mut self, closure: &'ast ExprClosure) {
-        let streams = self.streams.clone();
-        closure.inputs.iter().for_each(|pattern| self.hide(pattern));
-        visit::visit_expr_closure(self, closure);
-        self.streams = streams;
-    }
-
-    fn visit_block(&mut self, block: &'ast Block) {
-        let streams = self.streams.clone();
-        visit::visit_block(self, block);
-        self.streams = streams;
-    }
-
-    fn visit_arm(&mut self, arm: &'ast Arm) {
-        let streams = self.streams.clone();
-        self.hide(&arm.pat);
-        visit::visit_arm(self, arm);
-        self.streams = streams;
-    }
-
-    fn visit_local(&mut self, local: &'ast syn::Local) {
-        visit::visit_local(self, local);
-        self.hide(&local.pat);
-    }
-
-    fn visit_expr_let(&mut self, condition: &'ast ExprLet) {
-        visit::visit_expr_let(self, condition);
-        self.hide(&condition.pat);
-    }
-
-    fn visit_expr_for_loop(&mut self, repeat: &'ast ExprForLoop) {
-        self.visit_expr(&repeat.expr);
-        let streams = self.streams.clone();
-        self.hide(&repeat.pat);
-        self.visit_block(&repeat.body);
-        self.streams = streams;
-    }
-
-    fn visit_expr_path(&mut self, path: &'ast ExprPath) {
-        if let Some(name) = path.path.get_ident().filter(|name| self.streams.contains(name)) {
-            self.found.get_or_insert((name.span(), Some(name.to_string())));
-        }
-    }
-
+impl<'ast> Visit<'ast> for Sources {
     fn visit_expr_call(&mut self, call: &'ast ExprCall) {
         if matches!(&*call.func, Expr::Path(path) if is_source(&path.path)) {
-            self.found.get_or_insert((call.func.span(), None));
+            self.0.get_or_insert(call.func.span());
         }
         visit::visit_expr_call(self, call);
-    }
-
-    fn visit_macro(&mut self, call: &'ast syn::Macro) {
-        if let Some(name) = self.streams.iter().find(|name| mentioned(name, &call.tokens.to_token_stream())) {
-            self.found.get_or_insert((call.path.span(), Some(name.to_string())));
-        }
     }
 }

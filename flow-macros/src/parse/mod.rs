@@ -6,7 +6,7 @@ mod options;
 mod signature;
 
 pub(crate) use body::{Call, Root, Statement, Streams, is_source};
-pub(crate) use locals::{Local, mentioned};
+pub(crate) use locals::{Local, bound, mentioned};
 pub(crate) use options::{Guarantee, Mode, Options, Policy, choose, integer};
 pub(crate) use signature::{Parameter, Shape, Signature, stream_item};
 

@@ -67,11 +67,11 @@ pub trait Key: Record<Owned = Self::Stored> + Hash {
 pub trait StoredKey: Lend + Portable + Hash + Eq + Clone {}
 impl<K: Lend + Portable + Hash + Eq + Clone> StoredKey for K {}
 
-/// What a key of your own has to be, and its type parameters too.
+/// What a type parameter of a key of your own has to be.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "this key cannot be hashed and compared for equality, or not stored",
-    note = "a key has to be `#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, flow::Key)]`"
+    note = "for a type of your own: `#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, flow::Key)]`"
 )]
 pub trait StoredKeyPart: Portable + Hash + Eq + Clone {}
 

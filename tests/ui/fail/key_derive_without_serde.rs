@@ -1,6 +1,0 @@
-#[derive(Clone, PartialEq, Eq, Hash, flow::Key)]
-struct Parity(u64);
-
-fn main() {
-    let _ = Parity(0);
-}
