@@ -308,6 +308,10 @@ impl Subtask {
         operator: &mut Operator,
         frontiers: &[MutableAntichain<u64>],
     ) -> Result<bool, Error> {
+        // Also when there is nothing left to do but to hand over buffers, or the last barrier would stay behind them.
+        for sink in &self.sinks {
+            sink.ready();
+        }
         if !self.capabilities_dropped() {
             match operator {
                 Operator::Source { operator, driver, finished } => {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    panic::AssertUnwindSafe,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -9,13 +10,14 @@ use std::{
     time::Duration,
 };
 
+use futures_util::FutureExt;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
 use super::{CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter};
 use crate::{
     chain::Environment,
     checkpoint::{CheckpointId, SinkPart},
-    error::{BoxError, Error, Place},
+    error::{BoxError, Error, Place, panic_message},
     worker::Alarm,
 };
 
@@ -85,37 +87,32 @@ pub(crate) struct SinkTask<S: Sink> {
 impl<S: Sink> SinkTask<S> {
     pub(crate) async fn run(self) {
         let control = Arc::clone(&self.environment.control);
-        let place = Place { operator: self.cx.operator.clone(), subtask: self.cx.subtask, record: None };
-        let guarded = tokio::spawn(self.write());
-        let failure = match guarded.await {
+        let place = place(&self.cx);
+        let failure = match AssertUnwindSafe(self.write()).catch_unwind().await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error,
-            Err(joined) if joined.is_panic() => {
-                let message = crate::error::panic_message(&*joined.into_panic());
-                Error::Panic { place, message }
-            }
-            // The runtime shuts down: the attempt is over.
-            Err(_) => return,
+            Err(payload) => Error::Panic { place, message: panic_message(&*payload) },
         };
         control.fail(failure);
     }
 
     fn failed(&self, cause: BoxError) -> Error {
-        let operator = self.cx.operator.clone();
-        Error::Sink { place: Place { operator, subtask: self.cx.subtask, record: None }, cause }
+        Error::Sink { place: place(&self.cx), cause }
     }
 
     async fn write(mut self) -> Result<(), Error> {
         self.recover().await?;
         let (mut writer, committer) = self.sink.open(&self.cx).await.map_err(|e| self.failed(e))?;
         let (prepare, prepared) = mpsc::unbounded_channel();
-        let committing = tokio::spawn(commit::<S>(
-            committer,
-            prepared,
-            Arc::clone(&self.status),
-            Arc::clone(&self.environment),
-            self.cx.clone(),
-        ));
+        let (status, cx, control) =
+            (Arc::clone(&self.status), self.cx.clone(), Arc::clone(&self.environment.control));
+        let committing = tokio::spawn(async move {
+            let committing = AssertUnwindSafe(commit::<S>(committer, prepared, &status, &cx));
+            control.fail(match committing.catch_unwind().await {
+                Ok(cause) => Error::Sink { place: place(&cx), cause },
+                Err(payload) => Error::Panic { place: place(&cx), message: panic_message(&*payload) },
+            });
+        });
         // Aborts the committer with this task.
         let _committing = AbortOnDrop(committing);
         let mut unconfirmed: VecDeque<SinkPart> = VecDeque::new();
@@ -180,6 +177,10 @@ impl<S: Sink> SinkTask<S> {
     }
 }
 
+fn place(cx: &SinkContext) -> Place {
+    Place { operator: cx.operator.clone(), subtask: cx.subtask, record: None }
+}
+
 struct AbortOnDrop(tokio::task::JoinHandle<()>);
 
 impl Drop for AbortOnDrop {
@@ -188,14 +189,13 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// The committer task: commits, in order, what complete checkpoints carry.
+/// The committer task: commits, in order, what complete checkpoints carry. Returns why it cannot go on.
 async fn commit<S: Sink>(
     mut committer: S::Committer,
     mut prepared: mpsc::UnboundedReceiver<(CheckpointId, Option<S::Handle>)>,
-    status: Arc<Status>,
-    environment: Arc<Environment>,
-    cx: SinkContext,
-) {
+    status: &Status,
+    cx: &SinkContext,
+) -> BoxError {
     let mut queue = VecDeque::new();
     loop {
         status.completion.notified().await;
@@ -205,11 +205,8 @@ async fn commit<S: Sink>(
         }
         while let Some((checkpoint, handle)) = queue.front().filter(|(id, _)| id.0 <= complete) {
             if let Some(handle) = handle {
-                if let Err(cause) = commit_one(&mut committer, *checkpoint, handle, &cx).await {
-                    let operator = cx.operator.clone();
-                    let place = Place { operator, subtask: cx.subtask, record: None };
-                    environment.control.fail(Error::Sink { place, cause });
-                    return;
+                if let Err(cause) = commit_one(&mut committer, *checkpoint, handle, cx).await {
+                    return cause;
                 }
             }
             let checkpoint = checkpoint.0;

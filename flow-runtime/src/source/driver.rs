@@ -69,7 +69,14 @@ where
 
     fn failed(&self, cause: BoxError) -> Error {
         let operator = self.cx.operator.clone();
-        Error::Source { place: Place { operator, subtask: self.cx.subtask, record: None }, cause }
+        // Of several splits it might be any.
+        let record = match self.positions.values().next() {
+            Some(split) if self.positions.len() == 1 => {
+                Some(format!("`{}` after {}", split.id(), split.position()))
+            }
+            _ => None,
+        };
+        Error::Source { place: Place { operator, subtask: self.cx.subtask, record }, cause }
     }
 }
 

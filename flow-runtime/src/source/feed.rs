@@ -1,18 +1,27 @@
 //! The hand-over from a reader to the worker: a task with a bounded channel, or a reader called in place.
 
 use std::{
+    panic::AssertUnwindSafe,
     pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll, Wake, Waker},
+    task::{Context, Poll, Waker},
 };
 
-use tokio::{sync::mpsc, task::JoinHandle};
+use futures_util::FutureExt;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 use super::{Fetched, Progress, Source, SourceContext, SourceReader, splits::Assigner};
-use crate::{checkpoint::SplitState, error::BoxError, worker::Alarm};
+use crate::{
+    checkpoint::SplitState,
+    error::{BoxError, panic_message},
+    worker::{Alarm, in_user_code},
+};
 
 /// Batches that may lie between the reader and the worker.
 const DEPTH: usize = 4;
@@ -25,8 +34,8 @@ enum Delivery<S: Source> {
     Assigned(Vec<S::Split>),
     /// Records.
     Batch(FetchedOf<S>, Progress),
-    /// The reader itself, to be called in place from now on.
-    Reader(S::Reader),
+    /// The reader itself, to be called in place until it has to wait; then it goes back.
+    Reader(S::Reader, oneshot::Sender<S::Reader>),
     /// The end, an unhappy one.
     Failed(BoxError),
 }
@@ -53,6 +62,7 @@ pub(crate) struct Feed<S: Source> {
 struct Inline<S: Source> {
     reader: S::Reader,
     spare: Option<FetchedOf<S>>,
+    back: oneshot::Sender<S::Reader>,
 }
 
 /// Wakes the worker, but only when it waits: a wake-up costs a system call.
@@ -66,12 +76,6 @@ impl Bell {
         if self.waiting.swap(false, Ordering::SeqCst) {
             self.alarm.ring();
         }
-    }
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.alarm.ring();
     }
 }
 
@@ -89,11 +93,14 @@ impl<S: Source> Feed<S> {
         let bell = Arc::new(Bell { waiting: AtomicBool::new(true), alarm });
         let ringing = Arc::clone(&bell);
         let task = tokio.spawn(async move {
-            let outcome = read(source, cx, assigner, restored, reuse, &deliver, &ringing).await;
-            if let Err(cause) = outcome {
-                let _ = deliver.send(Delivery::Failed(cause)).await;
-                ringing.ring();
-            }
+            let reading = read(source, cx, assigner, restored, reuse, &deliver, &ringing);
+            let cause = match AssertUnwindSafe(reading).catch_unwind().await {
+                Ok(Ok(())) => return,
+                Ok(Err(cause)) => cause,
+                Err(payload) => panicked(&panic_message(&*payload)),
+            };
+            let _ = deliver.send(Delivery::Failed(cause)).await;
+            ringing.ring();
         });
         Feed { deliveries, used, bell, task, tokio: tokio.clone(), inline: None }
     }
@@ -104,23 +111,25 @@ impl<S: Source> Feed<S> {
             match self.deliveries.try_recv() {
                 Ok(Delivery::Assigned(splits)) => return Ok(Supply::Assigned(splits)),
                 Ok(Delivery::Batch(fetched, progress)) => return Ok(Supply::Batch(fetched, progress)),
-                Ok(Delivery::Reader(reader)) => self.inline = Some(Inline { reader, spare: None }),
+                Ok(Delivery::Reader(reader, back)) => {
+                    self.inline = Some(Inline { reader, spare: None, back });
+                }
                 Ok(Delivery::Failed(cause)) => return Err(cause),
                 Err(mpsc::error::TryRecvError::Empty) => {
-                    if let Some(inline) = &mut self.inline {
-                        return inline.fetch(&self.bell, &self.tokio);
+                    if let Some(mut inline) = self.inline.take() {
+                        if let Some((fetched, progress)) = inline.fetch(&self.tokio)? {
+                            self.inline = Some(inline);
+                            return Ok(Supply::Batch(fetched, progress));
+                        }
+                        // A worker does not wait, but a task may.
+                        let _ = inline.back.send(inline.reader);
                     }
                     if self.bell.waiting.swap(true, Ordering::SeqCst) {
                         return Ok(Supply::Nothing);
                     }
                     // Once more: a delivery may have come before the bell was armed.
                 }
-                Err(mpsc::error::TryRecvError::Disconnected) => {
-                    if let Some(inline) = &mut self.inline {
-                        return inline.fetch(&self.bell, &self.tokio);
-                    }
-                    return Err("its reader panicked; the message is above".into());
-                }
+                Err(mpsc::error::TryRecvError::Disconnected) => return Err("its reader is gone".into()),
             }
         }
     }
@@ -144,21 +153,27 @@ impl<S: Source> Drop for Feed<S> {
 }
 
 impl<S: Source> Inline<S> {
-    fn fetch(&mut self, bell: &Arc<Bell>, tokio: &tokio::runtime::Handle) -> Result<Supply<S>, BoxError> {
+    /// The next batch, or `None` when the reader would have to wait.
+    fn fetch(
+        &mut self,
+        tokio: &tokio::runtime::Handle,
+    ) -> Result<Option<(FetchedOf<S>, Progress)>, BoxError> {
+        let Inline { reader, spare, .. } = self;
         let mut fetched =
-            self.spare.take().unwrap_or_else(|| Fetched { batch: self.reader.batch(), advanced: Vec::new() });
+            spare.take().unwrap_or_else(|| Fetched { batch: reader.batch(), advanced: Vec::new() });
         // Readers may use tokio's clock.
         let _entered = tokio.enter();
-        let waker = Waker::from(Arc::clone(bell));
-        let progress = pin!(self.reader.fetch(&mut fetched)).poll(&mut Context::from_waker(&waker));
-        match progress {
-            Poll::Ready(progress) => Ok(Supply::Batch(fetched, progress?)),
-            Poll::Pending => {
-                self.spare = Some(fetched);
-                Ok(Supply::Nothing)
-            }
+        let polled =
+            in_user_code(|| pin!(reader.fetch(&mut fetched)).poll(&mut Context::from_waker(Waker::noop())));
+        match polled.map_err(|message| panicked(&message))? {
+            Poll::Ready(progress) => Ok(Some((fetched, progress?))),
+            Poll::Pending => Ok(None),
         }
     }
+}
+
+fn panicked(message: &str) -> BoxError {
+    format!("its reader panicked: {message}").into()
 }
 
 /// The reader's task.
@@ -187,8 +202,12 @@ async fn read<S: Source>(
         timer
     });
     if source.inline() {
-        send(Delivery::Reader(reader)).await;
-        return Ok(());
+        let (back, returned) = oneshot::channel();
+        send(Delivery::Reader(reader, back)).await;
+        match returned.await {
+            Ok(waiting) => reader = waiting,
+            Err(_) => return Ok(()),
+        }
     }
     loop {
         let mut fetched = match reuse.try_recv() {

@@ -17,5 +17,4 @@ pub use control::Ending;
 pub(crate) use control::{Control, Last};
 pub(crate) use panics::in_user_code;
 pub(crate) use shared::Shared;
-pub(crate) use supervise::{Stop, run_until};
-pub use supervise::{Summary, run};
+pub use supervise::{Stop, Summary, run, run_until};

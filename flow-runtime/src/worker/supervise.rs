@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     hash::{BuildHasher, Hasher},
     sync::{
         Arc, Mutex, PoisonError,
@@ -37,9 +38,30 @@ pub struct Summary {
     pub elapsed: Duration,
 }
 
-/// Asks a running job to stop, from any thread.
+/// Asks a running job to stop, from any thread: for a program that embeds a job and does more than that. Clones are
+/// the same.
+///
+/// ```
+/// # use flow_runtime::{error::Error, job::{Definition, Job}, worker::{Config, Stop, Summary, run_until}};
+/// # fn embedded<D: Definition>(job: &Job<D>, config: &Config) -> Result<Summary, Error> {
+/// let stop = Stop::default();
+/// let signal = stop.clone();
+/// std::thread::spawn(move || {
+///     // ... when the program is told to shut down:
+///     signal.request();
+/// });
+/// let summary = run_until(job, config, &stop)?;
+/// # Ok(summary)
+/// # }
+/// ```
 #[derive(Clone, Default)]
-pub(crate) struct Stop(Arc<StopState>);
+pub struct Stop(Arc<StopState>);
+
+impl fmt::Debug for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stop").field("requested", &self.requested()).finish()
+    }
+}
 
 #[derive(Default)]
 struct StopState {
@@ -48,7 +70,9 @@ struct StopState {
 }
 
 impl Stop {
-    pub(crate) fn request(&self) {
+    /// Asks for an orderly end: the sources stop reading, a last checkpoint is taken, and everything that it carries
+    /// is committed. Before the job runs, it makes the job end as soon as it does; asking twice changes nothing.
+    pub fn request(&self) {
         self.0.requests.fetch_add(1, Ordering::SeqCst);
         if let Some(control) = &*self.0.running.lock().unwrap_or_else(PoisonError::into_inner) {
             control.stop();
@@ -76,7 +100,11 @@ pub fn run<D: Definition>(job: &Job<D>, config: &Config) -> Result<Summary, Erro
     run_until(job, config, &Stop::default())
 }
 
-pub(crate) fn run_until<D: Definition>(job: &Job<D>, config: &Config, stop: &Stop) -> Result<Summary, Error> {
+/// As [`run`], but also ends, with [`Ending::Stopped`], when asked to.
+///
+/// # Errors
+/// As [`run`]. A job that fails after it was asked to stop is not restarted.
+pub fn run_until<D: Definition>(job: &Job<D>, config: &Config, stop: &Stop) -> Result<Summary, Error> {
     let plan = D::PLAN;
     config.check(plan)?;
     let store = match &config.checkpoint_dir {

@@ -1,0 +1,14 @@
+//! What the tests of the engine share: a sink that collects, a source that follows a script, and runs that cannot
+//! hang.
+
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part of this")]
+
+mod collect;
+mod fuse;
+mod run;
+mod script;
+
+pub(crate) use collect::{Collected, Fault};
+pub(crate) use fuse::Fuse;
+pub(crate) use run::{Background, config, often, run, run_with, sorted, start, within};
+pub(crate) use script::{Gate, Script, Scripted};
