@@ -41,17 +41,14 @@ impl Errors {
     }
 
     /// As `compile_error!`s.
-    pub(crate) fn to_compile_errors(&self) -> TokenStream {
-        self.0
-            .iter()
-            .map(|error| {
-                let message = &error.message;
-                let (first, last) = error.span;
-                // An error spans from the path's first token to the last of the arguments.
-                let path = quote_spanned!(first=> ::core::compile_error);
-                quote_spanned!(last=> #path!{ #message })
-            })
-            .collect()
+    pub(crate) fn to_compile_errors(&self) -> impl Iterator<Item = TokenStream> {
+        self.0.iter().map(|error| {
+            let message = &error.message;
+            let (first, last) = error.span;
+            // An error spans from the path's first token to the last of the arguments.
+            let path = quote_spanned!(first=> ::core::compile_error);
+            quote_spanned!(last=> #path!{ #message })
+        })
     }
 }
 

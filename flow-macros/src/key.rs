@@ -18,6 +18,11 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         let parameter = &parameter.ident;
         generics.make_where_clause().predicates.push(syn::parse_quote!(#parameter: #private::StoredKeyPart));
     }
+    // For the type itself too: what it lacks is then reported here, once.
+    let mut key_generics = generics.clone();
+    let (_, ty_generics, _) = input.generics.split_for_impl();
+    key_generics.make_where_clause().predicates.push(syn::parse_quote!(#name #ty_generics: #private::StoredKeyPart));
+    let (_, _, key_where_clause) = key_generics.split_for_impl();
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
     quote! {
         #[automatically_derived]
@@ -38,7 +43,8 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
             }
         }
         #[automatically_derived]
-        impl #impl_generics #private::Key for #name #ty_generics #where_clause {
+        impl #impl_generics #private::Key for #name #ty_generics #key_where_clause {
+            type Stored = Self;
             #[inline]
             fn is(&self, stored: &Self) -> bool { self == stored }
             #[inline]

@@ -1,8 +1,51 @@
 //! The only door for generated code. No stability is promised behind it.
 
 use crate::source::Bounded;
+
+/// An argument of a pipeline, as the job keeps it for its workers.
+pub fn keep<T: Argument + ?Sized>(argument: &T) -> T::Kept {
+    argument.keep()
+}
+
+/// What can be an argument of a pipeline.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a pipeline",
+    label = "every worker gets a copy of it",
+    note = "derive `Clone` for it, and make what it holds `Send + Sync` (`Arc` instead of `Rc`)"
+)]
+pub trait Argument {
+    /// What owns it.
+    type Kept;
+    /// Owns it.
+    fn keep(&self) -> Self::Kept;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: ToOwned<Owned: Send + Sync + 'static> + ?Sized> Argument for T {
+    type Kept = T::Owned;
+    fn keep(&self) -> T::Owned {
+        self.to_owned()
+    }
+}
+
+/// The definition of a pipeline that the macro has refused.
+#[derive(Debug)]
+pub enum Refused {}
+
+impl Definition for Refused {
+    const PLAN: &'static Plan = &Plan {
+        name: "",
+        guarantee: Guarantee::ExactlyOnce,
+        mode: Mode::Streaming,
+        checkpoint: None,
+        parallelism: None,
+        max_parallelism: None,
+        operators: &[],
+        edges: &[],
+    };
+}
 pub use crate::{
-    chain::{At, Edge, Wiring},
+    chain::{At, Stream, Wiring},
     job::{Definition, Job},
     plan::{EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
     record::{Lend, OwnPlain, OwnRecord, Owning, Plain, Record, Slot, Witness, WitnessPlain, WitnessRecord},
@@ -26,6 +69,22 @@ pub trait Fork: Clone {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Clone> Fork for T {}
+
+/// A variable that closures of several chains capture.
+pub fn share<T: Share>(variable: &T) -> T {
+    variable.clone()
+}
+
+/// What closures of several chains can capture.
+#[diagnostic::on_unimplemented(
+    message = "a variable of type `{Self}` is captured by several operators, but cannot be cloned",
+    label = "each chain of operators gets a copy of what its closures capture",
+    note = "derive `Clone` for it, or wrap it in an `Arc`"
+)]
+pub trait Share: Clone {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> Share for T {}
 
 /// A source of a batch pipeline.
 pub fn bounded<S: Bounded>(source: S) -> S {

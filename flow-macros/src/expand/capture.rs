@@ -2,11 +2,12 @@
 //! chains use is cloned for each.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::Expr;
 
 use crate::{
     graph::{Graph, NodeId},
+    names::private_at,
     parse::mentioned,
 };
 
@@ -41,7 +42,9 @@ pub(super) fn captures(
         }
         let mutable = local.mutable.then(|| quote!(mut));
         before.extend(if used_later(name) {
-            quote!(let #mutable #name = ::core::clone::Clone::clone(&#name);)
+            let private = private_at(name.span());
+            let share = quote_spanned!(name.span()=> #private::share(&#name));
+            quote!(let #mutable #name = #share;)
         } else if local.mutable {
             // The next worker's wiring has a variable of its own; this one belongs to the chain.
             quote!(let mut #name = #name;)

@@ -10,13 +10,13 @@ mod plan;
 pub(crate) use fallback::fallback;
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::ItemFn;
 
 use crate::{
     fuse::{Forms, Layout, Step},
     graph::Graph,
-    names::{local, private},
+    names::{local, private, private_at},
     parse::Parameter,
 };
 
@@ -58,6 +58,7 @@ fn job(function: &ItemFn, graph: &Graph, wiring: &TokenStream) -> TokenStream {
     let flow = local("flow");
     let plain = &graph.plain;
     let parameters = &graph.signature.parameters;
+    let choices = choices();
     // Each worker wires the job for itself, and again after a failure.
     let keep = parameters.iter().map(keep);
     let lend = parameters.iter().map(lend);
@@ -66,6 +67,7 @@ fn job(function: &ItemFn, graph: &Graph, wiring: &TokenStream) -> TokenStream {
         #vis fn #name #impl_generics (#inputs) -> #private::Job<#name #ty_generics> #where_clause {
             #(#keep)*
             #private::Job::new(move |#flow: &mut #private::Wiring| {
+                #choices
                 #(#lend)*
                 #(#plain)*
                 #wiring
@@ -74,13 +76,22 @@ fn job(function: &ItemFn, graph: &Graph, wiring: &TokenStream) -> TokenStream {
     }
 }
 
+/// The traits whose methods choose how a record is owned.
+fn choices() -> TokenStream {
+    let private = private();
+    quote! {
+        #[allow(unused_imports)]
+        use #private::{OwnPlain as _, OwnRecord as _, WitnessPlain as _, WitnessRecord as _};
+    }
+}
+
 /// Owns a parameter for as long as the job lives.
 fn keep(parameter: &Parameter) -> TokenStream {
     let name = &parameter.name;
-    match parameter.referent() {
-        Some(_) => quote!(let #name = ::std::borrow::ToOwned::to_owned(#name);),
-        None => quote!(),
-    }
+    let (private, span) = (private_at(name.span()), name.span());
+    let reference = parameter.referent().is_none().then(|| quote_spanned!(span=> &));
+    let kept = quote_spanned!(span=> #private::keep(#reference #name));
+    quote!(let #name = #kept;)
 }
 
 /// Gives the wiring the parameter in its declared type.

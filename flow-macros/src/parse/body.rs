@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::{
-    Expr, ExprCall, ExprMethodCall, ExprPath, ItemFn, Pat, Path, Stmt,
+    Arm, Block, Expr, ExprCall, ExprClosure, ExprForLoop, ExprLet, ExprMethodCall, ExprPath, ItemFn, Pat, Path, Stmt,
     spanned::Spanned,
     visit::{self, Visit},
 };
@@ -52,20 +52,17 @@ pub(crate) struct Call {
 }
 
 pub(super) fn parse(function: &ItemFn, signature: &Signature, errors: &mut Errors) -> (Vec<Statement>, Vec<Local>) {
-    let mut body = Body {
-        streams: match &signature.shape {
-            Shape::Job => Vec::new(),
-            Shape::Part { inputs, .. } => inputs.iter().map(|(name, _)| name.clone()).collect(),
-        },
-        locals: Vec::new(),
-        statements: Vec::new(),
-        errors,
-    };
-    let statements = &function.block.stmts;
-    for (i, statement) in statements.iter().enumerate() {
-        body.statement(statement, i + 1 == statements.len());
-    }
+    let mut body = Body::new(signature, errors);
+    body.all(function);
     (body.statements, body.locals)
+}
+
+/// The names of the function's streams.
+pub(super) fn streams(function: &ItemFn, signature: &Signature) -> Vec<Ident> {
+    let mut errors = Errors::default();
+    let mut body = Body::new(signature, &mut errors);
+    body.all(function);
+    body.streams
 }
 
 struct Body<'e> {
@@ -75,7 +72,22 @@ struct Body<'e> {
     errors: &'e mut Errors,
 }
 
-impl Body<'_> {
+impl<'e> Body<'e> {
+    fn new(signature: &Signature, errors: &'e mut Errors) -> Self {
+        let streams = match &signature.shape {
+            Shape::Job => Vec::new(),
+            Shape::Part { inputs } => inputs.clone(),
+        };
+        Body { streams, locals: Vec::new(), statements: Vec::new(), errors }
+    }
+
+    fn all(&mut self, function: &ItemFn) {
+        let statements = &function.block.stmts;
+        for (i, statement) in statements.iter().enumerate() {
+            self.statement(statement, i + 1 == statements.len());
+        }
+    }
+
     fn statement(&mut self, statement: &Stmt, last: bool) {
         match statement {
             Stmt::Local(local) => {
@@ -118,17 +130,7 @@ impl Body<'_> {
 
     /// A statement that is not about streams. It must not touch any.
     fn plain(&mut self, statement: &Stmt) {
-        let mut search = Search { streams: &self.streams, found: None };
-        search.visit_stmt(statement);
-        if let Some((span, what)) = search.found {
-            let message = match &what {
-                Some(name) => format!("stream `{name}` is used in ordinary code"),
-                None => "a source inside ordinary code".to_owned(),
-            };
-            self.errors
-                .at_span(span, message)
-                .help("write `let name = stream.operator(..);` at the top level of the pipeline")
-                .note("the graph is fixed at compile time: choose between records with `.filter(..)`, not between streams with control flow");
+        if self.refuse_streams(|search| search.visit_stmt(statement)) {
             return;
         }
         if let Stmt::Local(local) = statement {
@@ -146,6 +148,22 @@ impl Body<'_> {
             }
         }
         self.statements.push(Statement::Plain(Box::new(statement.clone())));
+    }
+
+    /// Ordinary code and closures see records and variables, never a stream.
+    fn refuse_streams(&mut self, visit: impl FnOnce(&mut Search)) -> bool {
+        let mut search = Search { streams: self.streams.clone(), found: None };
+        visit(&mut search);
+        let Some((span, what)) = search.found else { return false };
+        let message = match &what {
+            Some(name) => format!("stream `{name}` is used in ordinary code"),
+            None => "a source inside ordinary code".to_owned(),
+        };
+        self.errors
+            .at_span(span, message)
+            .help("write `let name = stream.operator(..);` at the top level of the pipeline")
+            .note("the graph is fixed at compile time: choose between records with `.filter(..)`, not between streams with control flow");
+        true
     }
 
     fn used_by_streams(&self, name: &Ident) -> bool {
@@ -182,6 +200,10 @@ impl Body<'_> {
             Expr::Call(call) => self.root(call)?,
             _ => return None,
         };
+        // What `union` takes are streams, and it says so itself.
+        for argument in calls.iter().filter(|call| call.name != "union").flat_map(|call| &call.arguments) {
+            self.refuse_streams(|search| search.visit_expr(argument));
+        }
         Some((root, calls))
     }
 
@@ -193,24 +215,37 @@ impl Body<'_> {
         path.path.get_ident().filter(|name| self.streams.contains(name)).cloned()
     }
 
+    fn is_stream(&self, argument: &Expr) -> bool {
+        matches!(argument, Expr::Path(path) if self.stream(path).is_some())
+    }
+
     fn root(&mut self, call: &ExprCall) -> Option<Root> {
         let Expr::Path(path) = &*call.func else { return None };
         if is_source(&path.path) {
             if call.args.len() != 1 {
                 self.errors
-                    .at(call, format!("`source` takes one argument, not {}", call.args.len()))
+                    .at(&call.func, format!("`source` takes 1 argument, not {}", call.args.len()))
                     .help("source(file::text(\"words.txt\"))");
             }
             let argument = call.args.first().cloned().unwrap_or_else(|| syn::parse_quote!(()));
+            self.refuse_streams(|search| search.visit_expr(&argument));
             return Some(Root::Source { span: path.span(), argument });
         }
-        let given = call.args.iter().any(|argument| matches!(argument, Expr::Path(path) if self.stream(path).is_some()));
-        given.then(|| Root::Part { path: path.path.clone(), arguments: call.args.iter().cloned().collect() })
+        let given = call.args.iter().any(|argument| self.is_stream(argument));
+        if !given {
+            return None;
+        }
+        for argument in &call.args {
+            if !self.is_stream(argument) {
+                self.refuse_streams(|search| search.visit_expr(argument));
+            }
+        }
+        Some(Root::Part { path: path.path.clone(), arguments: call.args.iter().cloned().collect() })
     }
 }
 
 /// `source` or `flow::source`.
-fn is_source(path: &Path) -> bool {
+pub(crate) fn is_source(path: &Path) -> bool {
     let mut names = path.segments.iter().map(|segment| &segment.ident);
     match (names.next(), names.next(), names.next()) {
         (Some(source), None, None) => source == "source",
@@ -220,12 +255,58 @@ fn is_source(path: &Path) -> bool {
 }
 
 /// Looks for streams where none may be.
-struct Search<'s> {
-    streams: &'s [Ident],
+struct Search {
+    streams: Vec<Ident>,
     found: Option<(Span, Option<String>)>,
 }
 
-impl<'ast> Visit<'ast> for Search<'_> {
+impl Search {
+    /// What a pattern binds is another thing of that name.
+    fn hide(&mut self, pattern: &Pat) {
+        let hidden = bound(pattern);
+        self.streams.retain(|stream| hidden.iter().all(|local| local.name != *stream));
+    }
+}
+
+impl<'ast> Visit<'ast> for Search {
+    fn visit_expr_closure(&mut self, closure: &'ast ExprClosure) {
+        let streams = self.streams.clone();
+        closure.inputs.iter().for_each(|pattern| self.hide(pattern));
+        visit::visit_expr_closure(self, closure);
+        self.streams = streams;
+    }
+
+    fn visit_block(&mut self, block: &'ast Block) {
+        let streams = self.streams.clone();
+        visit::visit_block(self, block);
+        self.streams = streams;
+    }
+
+    fn visit_arm(&mut self, arm: &'ast Arm) {
+        let streams = self.streams.clone();
+        self.hide(&arm.pat);
+        visit::visit_arm(self, arm);
+        self.streams = streams;
+    }
+
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        visit::visit_local(self, local);
+        self.hide(&local.pat);
+    }
+
+    fn visit_expr_let(&mut self, condition: &'ast ExprLet) {
+        visit::visit_expr_let(self, condition);
+        self.hide(&condition.pat);
+    }
+
+    fn visit_expr_for_loop(&mut self, repeat: &'ast ExprForLoop) {
+        self.visit_expr(&repeat.expr);
+        let streams = self.streams.clone();
+        self.hide(&repeat.pat);
+        self.visit_block(&repeat.body);
+        self.streams = streams;
+    }
+
     fn visit_expr_path(&mut self, path: &'ast ExprPath) {
         if let Some(name) = path.path.get_ident().filter(|name| self.streams.contains(name)) {
             self.found.get_or_insert((name.span(), Some(name.to_string())));

@@ -11,7 +11,7 @@ mod wiring;
 mod work;
 
 pub(crate) use edge::Partition;
-pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received};
+pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received, Stream};
 pub(crate) use operator::{Part, build};
 pub(crate) use position::Fault;
 pub use position::{At, ChainError, Skipped};

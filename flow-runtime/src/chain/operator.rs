@@ -340,6 +340,9 @@ impl Subtask {
         finished: &mut bool,
     ) -> Result<(), Error> {
         let began = Instant::now();
+        if !driver.assigned()? {
+            return Ok(());
+        }
         loop {
             let last = self.environment.control.last();
             while self.environment.control.requested() >= self.epoch {
