@@ -38,7 +38,7 @@ struct Server<T> {
 }
 
 /// Where the sink fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fault {
     Open,
     Recover,
