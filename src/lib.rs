@@ -1,12 +1,15 @@
-//! Stream processing for Rust.
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 pub use flow_macros::{Key, pipeline};
+#[cfg(feature = "kafka")]
+pub use flow_runtime::connectors::kafka;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub use flow_runtime::connectors::sql;
 pub use flow_runtime::{
     checkpoint,
-    connectors::*,
-    error::{BoxError, Error},
+    connectors::{collection, file, print, socket},
+    error::{BoxError, Error, Place},
     job::{Definition, Job},
     ops::run,
     plan, sink, source,

@@ -5,9 +5,14 @@ pub mod collection;
 pub mod file;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+pub mod print;
+pub mod socket;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
 
 mod text;
 
 pub use text::{Lines, TextBatch};
+
+#[cfg(test)]
+mod speed;

@@ -321,6 +321,16 @@ async fn wrong_settings_are_errors() {
         error(lines("x").brokers("x:1").property("no.such", "1")).await,
         "kafka property `no.such`: No such configuration property: \"no.such\""
     );
-    let secret = error(lines("x").brokers("x:1").property("fetch.min.bytes", "many")).await;
-    assert!(secret.starts_with("kafka property `fetch.min.bytes`: "), "{secret}");
+    let number = error(lines("x").brokers("x:1").property("fetch.min.bytes", "many")).await;
+    assert!(number.starts_with("kafka property `fetch.min.bytes`: "), "{number}");
+    let secret = error(lines("x").brokers("x:1").property("sasl.oauthbearer.method", "hunter2")).await;
+    assert_eq!(secret, "kafka property `sasl.oauthbearer.method`: its value is not valid");
+    if cfg!(not(feature = "kafka-tls")) {
+        for (key, value) in [("security.protocol", "ssl"), ("ssl.key.password", "hunter2")] {
+            let tls = error(lines("x").brokers("x:1").property(key, value)).await;
+            let expected =
+                format!("kafka property `{key}`: it needs TLS: build with the feature `kafka-tls`");
+            assert_eq!(tls, expected);
+        }
+    }
 }

@@ -47,7 +47,7 @@ impl Context {
 
     fn note(&self, code: Option<Code>, reason: &str) {
         let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        if code.is_some_and(|code| kind(code) == Kind::Refused) {
+        if code.is_some_and(|code| matches!(kind(code), Kind::Refused | Kind::Handshake)) {
             trouble.refused = Some(reason.to_owned());
         }
         // "All brokers are down" tells less than what was said before of each of them.
@@ -72,9 +72,11 @@ impl Context {
 }
 
 impl ClientContext for Context {
-    fn log(&self, level: RDKafkaLogLevel, _facility: &str, message: &str) {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         self.serve();
         match level {
+            // A connection that fails is told as an error, too.
+            _ if facility == "FAIL" => tracing::debug!("kafka: {message}"),
             RDKafkaLogLevel::Emerg
             | RDKafkaLogLevel::Alert
             | RDKafkaLogLevel::Critical
@@ -239,7 +241,7 @@ impl Admin {
             }
             match error.rdkafka_error_code().map_or(Kind::Fatal, kind) {
                 Kind::UnknownTopic => return Err(self.unknown_topic(consumer, topic)),
-                Kind::Refused => {
+                Kind::Refused | Kind::Handshake => {
                     return Err(KafkaError::Refused {
                         what: format!("topic `{topic}`"),
                         reason: error.to_string(),

@@ -117,17 +117,26 @@ fn is_secret(key: &str) -> bool {
 pub(super) fn refused(error: ClientError) -> KafkaError {
     match error {
         ClientError::ClientConfig(_, text, key, _) => {
-            let reason = if is_secret(&key) {
+            let reason = if needs_tls(&text) {
+                NEEDS_TLS.to_owned()
+            } else if is_secret(&key) {
                 "its value is not valid".to_owned()
-            } else if cfg!(not(feature = "kafka-tls")) && (text.contains("OpenSSL") || text.contains("SSL")) {
-                format!("{text}; build with the feature `kafka-tls`")
             } else {
                 text
             };
             KafkaError::Property { key, reason }
         }
+        ClientError::ClientCreation(text) if needs_tls(&text) => {
+            KafkaError::Property { key: "security.protocol".to_owned(), reason: NEEDS_TLS.to_owned() }
+        }
         other => KafkaError::failed("kafka client", other),
     }
+}
+
+const NEEDS_TLS: &str = "it needs TLS: build with the feature `kafka-tls`";
+
+fn needs_tls(text: &str) -> bool {
+    text.contains("OpenSSL not available") || text.contains("requires OpenSSL")
 }
 
 #[cfg(test)]

@@ -140,6 +140,8 @@ pub(super) enum Kind {
     UnknownTopic,
     /// Waiting cannot help.
     Refused,
+    /// No TLS connection: a wrong configuration at the start, but later perhaps only a broker that goes down.
+    Handshake,
     /// The position is not in the log; the code does not say which partition's.
     OutOfRange,
     /// The group's coordinator says no; we do not take part in groups.
@@ -193,8 +195,8 @@ pub(super) fn kind(code: Code) -> Kind {
         | Code::ClusterAuthorizationFailed
         | Code::SaslAuthenticationFailed
         | Code::Authentication
-        | Code::UnsupportedSASLMechanism
-        | Code::SSL => Kind::Refused,
+        | Code::UnsupportedSASLMechanism => Kind::Refused,
+        Code::SSL => Kind::Handshake,
         Code::AutoOffsetReset | Code::OffsetOutOfRange | Code::LogTruncation => Kind::OutOfRange,
         Code::GroupAuthorizationFailed
         | Code::CoordinatorLoadInProgress

@@ -163,12 +163,19 @@ impl<F: Format> KafkaReader<F> {
         }
     }
 
-    /// Tells whether an offset was refused because it is not there, and takes the partition up again if it is.
-    async fn check_again(&mut self, index: usize) -> Result<(), BoxError> {
-        let Some(topic) = self.topics.get_mut(index) else { return Ok(()) };
+    /// Fails if an offset was refused because it is not there, and otherwise takes the partition up again. Returns
+    /// whether there was an answer.
+    async fn check_again(&mut self, index: usize) -> Result<bool, BoxError> {
+        let Some(topic) = self.topics.get_mut(index) else { return Ok(true) };
         let splits: Vec<KafkaSplit> = topic.unfinished().map(|partition| partition.split.clone()).collect();
         let (admin, settings) = (Arc::clone(&self.admin), self.settings.clone());
-        blocking(move || check_offsets(&*admin.get(&settings)?, &splits)).await?;
+        if let Err(error) = blocking(move || check_offsets(&*admin.get(&settings)?, &splits)).await {
+            if let Some(KafkaError::Unreachable { .. }) = error.downcast_ref() {
+                // The outage comes first, and is waited out.
+                return Ok(false);
+            }
+            return Err(error);
+        }
         self.offset_retries += 1;
         if self.offset_retries > OFFSET_RETRIES {
             let what = format!("kafka topic `{}`", topic.name);
@@ -176,7 +183,7 @@ impl<F: Format> KafkaReader<F> {
         }
         tracing::warn!(topic = &*topic.name, "a broker refused an offset that it has; asking again");
         topic.assign_again()?;
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -199,7 +206,9 @@ impl<F: Format> SourceReader for KafkaReader<F> {
             match &self.trouble {
                 None => {}
                 Some(Trouble::OffsetRefused(topic)) => {
-                    self.check_again(*topic).await?;
+                    if !self.check_again(*topic).await? {
+                        continue;
+                    }
                     self.trouble = None;
                 }
                 Some(Trouble::Error(_)) => {
@@ -340,7 +349,7 @@ impl Topic {
                 }
                 Some(Err(error)) => match error.rdkafka_error_code().map_or(Kind::Fatal, kind) {
                     // Logged already. The client goes on by itself.
-                    Kind::Transient | Kind::Group => {}
+                    Kind::Transient | Kind::Handshake | Kind::Group => {}
                     Kind::OutOfRange => break Err(Trouble::OffsetRefused(index)),
                     kind => break Err(Trouble::Error(self.explain(kind, &error))),
                 },

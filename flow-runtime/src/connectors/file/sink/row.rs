@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, io::Write};
 
-use serde::ser::{self, Serialize};
+use serde::{Serialize, ser};
 
 /// Why a record is no row.
 #[derive(Debug, thiserror::Error)]

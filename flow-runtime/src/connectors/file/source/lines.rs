@@ -57,11 +57,9 @@ impl LineInput {
     fn skip_line(&mut self) -> Result<(), FileError> {
         loop {
             self.fill()?;
-            match memchr::memchr(b'\n', &self.buffer[..self.filled]) {
-                Some(newline) => return Ok(self.consume(newline + 1)),
-                None => self.consume(self.filled),
-            }
-            if self.eof {
+            let newline = memchr::memchr(b'\n', &self.buffer[..self.filled]);
+            self.consume(newline.map_or(self.filled, |newline| newline + 1));
+            if newline.is_some() || self.eof {
                 return Ok(());
             }
         }
