@@ -479,8 +479,9 @@ impl Subtask {
                 splits: driver.positions()?,
             }));
         }
+        let states = self.states.iter().filter(|_| self.environment.goes_back);
         let snapshots: Vec<_> =
-            self.states.iter().map(|(uid, state)| (uid.to_string(), state.snapshot(self.groups))).collect();
+            states.map(|(uid, state)| (uid.to_string(), state.snapshot(self.groups))).collect();
         let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.barrier(checkpoint)).collect();
         let (environment, alarm, written) =
             (Arc::clone(&self.environment), self.alarm.clone(), self.parts.written.clone());
