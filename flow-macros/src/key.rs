@@ -21,7 +21,10 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
     // For the type itself too: what it lacks is then reported here, once.
     let mut key_generics = generics.clone();
     let (_, ty_generics, _) = input.generics.split_for_impl();
-    key_generics.make_where_clause().predicates.push(syn::parse_quote!(#name #ty_generics: #private::StoredKeyPart));
+    key_generics
+        .make_where_clause()
+        .predicates
+        .push(syn::parse_quote!(#name #ty_generics: #private::StoredKeyPart));
     let (_, _, key_where_clause) = key_generics.split_for_impl();
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
     quote! {

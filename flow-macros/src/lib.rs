@@ -37,7 +37,9 @@ pub fn pipeline(options: TokenStream, function: TokenStream) -> TokenStream {
 /// What is no function stays as it is, so that nothing else breaks.
 fn not_a_function(error: &syn::Error, mut item: TokenStream) -> TokenStream {
     let mut errors = diag::Errors::default();
-    errors.at_span(error.span(), "a pipeline is a function").help("write `#[pipeline]` above a `fn` with a body");
+    errors
+        .at_span(error.span(), "a pipeline is a function")
+        .help("write `#[pipeline]` above a `fn` with a body");
     item.extend(errors.to_compile_errors().map(|error| TokenStream::from(quote::quote!(#error))));
     item
 }

@@ -17,7 +17,13 @@ fn job(topic: &str, database: &Database, directory: &Path, parallelism: usize) -
     job_with(topic, database, directory, parallelism, &[])
 }
 
-fn job_with(topic: &str, database: &Database, directory: &Path, parallelism: usize, more: &[&str]) -> Process {
+fn job_with(
+    topic: &str,
+    database: &Database,
+    directory: &Path,
+    parallelism: usize,
+    more: &[&str],
+) -> Process {
     let mut arguments = vec![
         "--brokers".to_owned(),
         address("FLOW_TEST_KAFKA"),
@@ -169,7 +175,8 @@ fn a_poison_record_is_named() {
     }
     let log = job.log();
     let last = log.lines().last().unwrap_or_default();
-    for part in ["error: operator `points.map`", "partition 0", "offset 125", "`many` is no number of points"] {
+    for part in ["error: operator `points.map`", "partition 0", "offset 125", "`many` is no number of points"]
+    {
         assert!(last.contains(part), "`{part}` is not in the last line:\n{log}");
     }
 }

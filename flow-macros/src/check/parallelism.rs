@@ -33,7 +33,9 @@ pub(super) fn readers(graph: &Graph, errors: &mut Errors) {
                 errors
                     .at_span(
                         node.parallelism_span.unwrap_or(node.span),
-                        format!("`{name}` reads `{stream}` with parallelism {n}, but `{before}` with {agreed}"),
+                        format!(
+                            "`{name}` reads `{stream}` with parallelism {n}, but `{before}` with {agreed}"
+                        ),
                     )
                     .help(format!("make them equal, or give each its own `.{kind}(..)`"))
                     .note("the readers of an exchange share its subtasks");
@@ -48,12 +50,12 @@ pub(super) fn of_subtasks(graph: &Graph, errors: &mut Errors) {
         let Some(span) = node.parallelism_span else { continue };
         if node.kind.exchange() || matches!(node.kind, Kind::Part | Kind::Input) {
             let name = graph.operator_name(id);
-            errors.at_span(span, format!("`parallelism` of `{name}`, which has no subtasks of its own")).help(
-                match node.kind {
+            errors
+                .at_span(span, format!("`parallelism` of `{name}`, which has no subtasks of its own"))
+                .help(match node.kind {
                     Kind::Part => format!("set it on the operators in `{name}`"),
                     _ => "set it on the operator that reads this stream".to_owned(),
-                },
-            );
+                });
         }
     }
 }

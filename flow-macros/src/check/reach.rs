@@ -17,13 +17,19 @@ pub(super) fn sinks(graph: &Graph, errors: &mut Errors) {
         return;
     }
     for (id, node) in graph.nodes.iter().enumerate() {
-        let used = node.kind == Kind::Sink || graph.output == Some(id) || graph.consumers(id).next().is_some();
+        let used =
+            node.kind == Kind::Sink || graph.output == Some(id) || graph.consumers(id).next().is_some();
         if used {
             continue;
         }
         match graph.bindings.iter().rfind(|binding| binding.node == id) {
-            Some(binding) => errors.at(&binding.name, format!("stream `{}` never reaches a sink", binding.name)),
-            None => errors.at_span(node.span, format!("what comes out of this `{}` never reaches a sink", node.kind.name())),
+            Some(binding) => {
+                errors.at(&binding.name, format!("stream `{}` never reaches a sink", binding.name))
+            }
+            None => errors.at_span(
+                node.span,
+                format!("what comes out of this `{}` never reaches a sink", node.kind.name()),
+            ),
         }
         .help(match graph.signature.shape {
             Shape::Job => "end it with `.sink(..)`, or remove it",
@@ -38,7 +44,8 @@ pub(super) fn helper_output(graph: &Graph, errors: &mut Errors) {
         return;
     }
     let name = &graph.signature.name;
-    let last = graph.nodes.iter().rfind(|node| node.kind != Kind::Input).map_or(name.span(), |node| node.span);
+    let last =
+        graph.nodes.iter().rfind(|node| node.kind != Kind::Input).map_or(name.span(), |node| node.span);
     errors
         .at_span(last, format!("helper function `{name}` ends without a stream"))
         .help("end its body with the stream to return, without a semicolon");

@@ -19,7 +19,8 @@ pub(super) fn captures(
     elsewhere: &[NodeId],
 ) -> (TokenStream, TokenStream) {
     let (mut before, mut inside) = (TokenStream::new(), TokenStream::new());
-    let uses = |name, ids: &[NodeId]| ids.iter().flat_map(|id| closures(graph, *id)).any(|arg| mentioned(name, arg));
+    let uses =
+        |name, ids: &[NodeId]| ids.iter().flat_map(|id| closures(graph, *id)).any(|arg| mentioned(name, arg));
     let used_later = |name| {
         elsewhere.iter().flat_map(|id| &graph.nodes[*id].arguments).any(|argument| mentioned(name, argument))
     };

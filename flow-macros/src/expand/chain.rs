@@ -110,7 +110,14 @@ impl<'g> Loop<'g> {
     }
 
     /// The closure, with what it captures. `cloned` are handles that other closures of the chain use too.
-    fn closure(&self, parameter: &TokenStream, body: &TokenStream, first: &TokenStream, share: bool, elsewhere: &[NodeId]) -> TokenStream {
+    fn closure(
+        &self,
+        parameter: &TokenStream,
+        body: &TokenStream,
+        first: &TokenStream,
+        share: bool,
+        elsewhere: &[NodeId],
+    ) -> TokenStream {
         let private = private();
         let at = local("at");
         let handles = &self.handles;
@@ -213,7 +220,13 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
     let (private, flow, variable) = (private(), local("flow"), local("chain"));
     let mut later = later(later_steps);
     // A key is made in the chain of the state, by the closure of the chain before.
-    later.extend(later.clone().iter().filter(|id| graph.nodes[**id].kind.keyed()).flat_map(|id| &graph.nodes[*id].inputs));
+    later.extend(
+        later
+            .clone()
+            .iter()
+            .filter(|id| graph.nodes[**id].kind.keyed())
+            .flat_map(|id| &graph.nodes[*id].inputs),
+    );
 
     let begin = match chain.root {
         Root::Source(id) | Root::After(id) => id,
@@ -287,7 +300,9 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
     let finish = finishes.iter().map(|(id, finish, body)| {
         let first = index(graph, *id);
         let mut others = later.clone();
-        others.extend(finishes.iter().filter(|(other, _, _)| other > id).flat_map(|(_, finish, _)| &finish.operators));
+        others.extend(
+            finishes.iter().filter(|(other, _, _)| other > id).flat_map(|(_, finish, _)| &finish.operators),
+        );
         let closure = finish.closure(&TokenStream::new(), body, &first, true, &others);
         quote!(#variable.finish(#closure);)
     });

@@ -23,7 +23,8 @@ pub(crate) fn fallback(function: &ItemFn, errors: &Errors) -> TokenStream {
     let mut function = function.clone();
     Named.visit_signature_mut(&mut function.sig);
     let function = &function;
-    let (attrs, vis, name, inputs) = (&function.attrs, &function.vis, &function.sig.ident, &function.sig.inputs);
+    let (attrs, vis, name, inputs) =
+        (&function.attrs, &function.vis, &function.sig.ident, &function.sig.inputs);
     let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
     let header = quote! {
         #(#attrs)*
@@ -32,7 +33,8 @@ pub(crate) fn fallback(function: &ItemFn, errors: &Errors) -> TokenStream {
     };
     match part_output(function) {
         Some(output) => {
-            let definition = super::definition(function, &quote!(<#private::Refused as #private::Definition>::PLAN));
+            let definition =
+                super::definition(function, &quote!(<#private::Refused as #private::Definition>::PLAN));
             let flow = local("flow");
             quote! {
                 #definition

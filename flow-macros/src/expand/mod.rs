@@ -25,7 +25,8 @@ pub(crate) fn function(function: &ItemFn, forms: &Forms) -> TokenStream {
     let graph = &forms.graph;
     let definition = definition(function, &plan::plan(graph, forms));
     let wiring = wiring(forms);
-    let function = if graph.is_job() { job(function, graph, &wiring) } else { part::part(function, graph, &wiring) };
+    let function =
+        if graph.is_job() { job(function, graph, &wiring) } else { part::part(function, graph, &wiring) };
     quote!(#definition #function)
 }
 

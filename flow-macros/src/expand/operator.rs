@@ -55,14 +55,22 @@ impl Loop<'_> {
             }
             Kind::FilterMap => {
                 let next = self.children(id);
-                self.value(id, quote!(#REC), Some(quote!(::core::option::Option<_>)), |value| {
-                    quote!(if let ::core::option::Option::Some(#REC) = #value { #next })
-                })
+                self.value(
+                    id,
+                    quote!(#REC),
+                    Some(quote!(::core::option::Option<_>)),
+                    |value| quote!(if let ::core::option::Option::Some(#REC) = #value { #next }),
+                )
             }
             Kind::FlatMap => {
                 let (next, at, operator) = (self.children(id), local("at"), self.index(id));
                 // The iterator's own code runs between the records, so the position goes back to it.
-                self.value(id, quote!(#REC), None, |value| quote!(for #REC in #value { #next #at.enter(#operator); }))
+                self.value(
+                    id,
+                    quote!(#REC),
+                    None,
+                    |value| quote!(for #REC in #value { #next #at.enter(#operator); }),
+                )
             }
             Kind::Inspect => {
                 let next = self.children(id);
@@ -145,7 +153,8 @@ impl Loop<'_> {
             self.children(id)
         };
         let emit = if batch { TokenStream::new() } else { quote!(let #REC =) };
-        let (tally, state, slot) = (local_at("tally", node.span), local_at("value", node.span), local_at("slot", node.span));
+        let (tally, state, slot) =
+            (local_at("tally", node.span), local_at("value", node.span), local_at("slot", node.span));
         match node.kind {
             Kind::Sum | Kind::Min | Kind::Max => {
                 let update = match node.kind {
@@ -174,7 +183,8 @@ impl Loop<'_> {
                 let call2 = method("call2", node.span);
                 let Some(given) = node.arguments.get(1) else { return TokenStream::new() };
                 let f = function(given, &local(&format!("function_{id}_1")));
-                let emit = (!batch).then(|| quote!(let #REC = (#key, ::core::clone::Clone::clone(&*#accumulator));));
+                let emit =
+                    (!batch).then(|| quote!(let #REC = (#key, ::core::clone::Clone::clone(&*#accumulator));));
                 quote! {
                     #make_key
                     let #accumulator = #table.#state(&#key, || ::core::clone::Clone::clone(&#initial));
@@ -363,4 +373,3 @@ pub(super) fn handle_name(graph: &Graph, id: NodeId) -> Ident {
         false => name,
     }
 }
-

@@ -47,7 +47,10 @@ pub(super) fn call(graph: &Graph, layout: &Layout, id: NodeId, later_steps: &[St
         }
         let used_later = graph.locals.iter().any(|local| {
             mentioned(&local.name, argument)
-                && later.iter().flat_map(|id| &graph.nodes[*id].arguments).any(|other| mentioned(&local.name, other))
+                && later
+                    .iter()
+                    .flat_map(|id| &graph.nodes[*id].arguments)
+                    .any(|other| mentioned(&local.name, other))
         });
         if used_later { quote!(#private::share(&#argument)) } else { quote!(#argument) }
     });

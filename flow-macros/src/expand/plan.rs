@@ -63,7 +63,8 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let parallelism = option(node.parallelism);
     let chain = layout.steps.iter().position(|step| match step {
         Step::Chain(chain) => {
-            chain.operators.contains(&id) || (node.kind == Kind::Input && chain.root == crate::fuse::Root::After(id))
+            chain.operators.contains(&id)
+                || (node.kind == Kind::Input && chain.root == crate::fuse::Root::After(id))
         }
         Step::Part(part) => *part == id,
     });
@@ -91,4 +92,3 @@ fn option(value: Option<usize>) -> TokenStream {
         None => quote!(::core::option::Option::None),
     }
 }
-

@@ -92,7 +92,7 @@ impl Builder {
                 Some(self.add(node(Kind::Source, span, vec![argument]), prefix))
             }
             Root::Part { path, arguments } => {
-                let Some(name) = path.segments.last().map(|segment| segment.ident.clone()) else { return None };
+                let name = path.segments.last().map(|segment| segment.ident.clone())?;
                 let mut part = node(Kind::Part, name.span(), Vec::new());
                 part.inputs = arguments.iter().filter_map(|argument| self.graph.named(argument)).collect();
                 part.arguments = arguments;
@@ -205,7 +205,10 @@ impl Builder {
         let wanted = usize::from(!matches!(name.as_str(), "disable_chaining" | "start_new_chain"));
         if call.arguments.len() != wanted {
             let plural = if wanted == 1 { "" } else { "s" };
-            self.errors.at(&call.name, format!("`{name}` takes {wanted} argument{plural}, not {}", call.arguments.len()));
+            self.errors.at(
+                &call.name,
+                format!("`{name}` takes {wanted} argument{plural}, not {}", call.arguments.len()),
+            );
             return;
         }
         let argument = call.arguments.first();
@@ -233,7 +236,9 @@ impl Builder {
                 }
                 Some(text) => self.graph.nodes[at].name = Some(text),
                 None => {
-                    self.errors.at(value, format!("a {name} is a string literal")).help(format!(".{name}(\"orders\")"));
+                    self.errors
+                        .at(value, format!("a {name} is a string literal"))
+                        .help(format!(".{name}(\"orders\")"));
                 }
             },
             ("on_error", Some(value)) => {

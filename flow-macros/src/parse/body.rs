@@ -3,7 +3,8 @@
 use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::{
-    Arm, Block, Expr, ExprCall, ExprClosure, ExprForLoop, ExprLet, ExprMethodCall, ExprPath, ItemFn, Pat, Path, Stmt,
+    Arm, Block, Expr, ExprCall, ExprClosure, ExprForLoop, ExprLet, ExprMethodCall, ExprPath, ItemFn, Pat,
+    Path, Stmt,
     spanned::Spanned,
     visit::{self, Visit},
 };
@@ -51,7 +52,11 @@ pub(crate) struct Call {
     pub(crate) arguments: Vec<Expr>,
 }
 
-pub(super) fn parse(function: &ItemFn, signature: &Signature, errors: &mut Errors) -> (Vec<Statement>, Vec<Local>) {
+pub(super) fn parse(
+    function: &ItemFn,
+    signature: &Signature,
+    errors: &mut Errors,
+) -> (Vec<Statement>, Vec<Local>) {
     let mut body = Body::new(signature, errors);
     body.all(function);
     (body.statements, body.locals)
@@ -94,7 +99,9 @@ impl<'e> Body<'e> {
                 let Some(init) = &local.init else { return self.plain(statement) };
                 let Some((root, calls)) = self.chain(&init.expr) else { return self.plain(statement) };
                 if let Some((token, _)) = &init.diverge {
-                    self.errors.at(token, "a stream is always there, so `else` has no meaning").help("remove it");
+                    self.errors
+                        .at(token, "a stream is always there, so `else` has no meaning")
+                        .help("remove it");
                 }
                 let pattern = match &local.pat {
                     Pat::Type(typed) => &*typed.pat,
@@ -115,12 +122,22 @@ impl<'e> Body<'e> {
                     return;
                 }
                 self.streams.push(name.ident.clone());
-                self.statements.push(Statement::Streams(Box::new(Streams { binding, root, calls, tail: false })));
+                self.statements.push(Statement::Streams(Box::new(Streams {
+                    binding,
+                    root,
+                    calls,
+                    tail: false,
+                })));
             }
             Stmt::Expr(expression, semicolon) => match self.chain(expression) {
                 Some((root, calls)) => {
                     let tail = last && semicolon.is_none();
-                    self.statements.push(Statement::Streams(Box::new(Streams { binding: None, root, calls, tail })));
+                    self.statements.push(Statement::Streams(Box::new(Streams {
+                        binding: None,
+                        root,
+                        calls,
+                        tail,
+                    })));
                 }
                 None => self.plain(statement),
             },
@@ -141,7 +158,9 @@ impl<'e> Body<'e> {
                     self.errors
                         .at(&new.name, format!("`{}` is bound twice", new.name))
                         .help("give the second one another name")
-                        .note("streams are wired after all other statements, and would see the second one only");
+                        .note(
+                            "streams are wired after all other statements, and would see the second one only",
+                        );
                 }
                 self.locals.retain(|local| local.name != new.name);
                 self.locals.push(new);
@@ -173,9 +192,12 @@ impl<'e> Body<'e> {
                 let in_root = match &streams.root {
                     Root::Source { argument, .. } => mentioned(name, argument),
                     Root::Name(_) => false,
-                    Root::Part { arguments, .. } => arguments.iter().any(|argument| mentioned(name, argument)),
+                    Root::Part { arguments, .. } => {
+                        arguments.iter().any(|argument| mentioned(name, argument))
+                    }
                 };
-                in_root || streams.calls.iter().flat_map(|call| &call.arguments).any(|arg| mentioned(name, arg))
+                in_root
+                    || streams.calls.iter().flat_map(|call| &call.arguments).any(|arg| mentioned(name, arg))
             }
         })
     }

@@ -56,7 +56,9 @@ fn in_tokens(name: &str, tokens: TokenStream) -> bool {
 fn captured_by_format(name: &str, literal: &str) -> bool {
     literal.starts_with(['"', 'r'])
         && literal.match_indices('{').any(|(at, _)| {
-            literal[at + 1..].strip_prefix(name.trim_start_matches("r#")).is_some_and(|rest| rest.starts_with(['}', ':']))
+            literal[at + 1..]
+                .strip_prefix(name.trim_start_matches("r#"))
+                .is_some_and(|rest| rest.starts_with(['}', ':']))
         })
 }
 

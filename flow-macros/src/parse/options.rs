@@ -14,6 +14,7 @@ use super::{Shape, Signature};
 use crate::diag::{Errors, similar};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "these are the field's names")]
 pub(crate) enum Guarantee {
     ExactlyOnce,
     AtLeastOnce,
@@ -147,7 +148,10 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
         && parallelism > max
     {
         errors
-            .at_span(options.parallelism_span, format!("the parallelism {parallelism} is above the max parallelism {max}"))
+            .at_span(
+                options.parallelism_span,
+                format!("the parallelism {parallelism} is above the max parallelism {max}"),
+            )
             .help("lower it, or raise `max_parallelism`");
     }
     options
@@ -203,7 +207,13 @@ fn duration(text: &str) -> Option<Duration> {
     Some(Duration::from_millis(milliseconds))
 }
 
-pub(crate) fn choose<T: Copy>(value: &Expr, what: &str, known: &[(&str, T)], choice: &mut T, errors: &mut Errors) {
+pub(crate) fn choose<T: Copy>(
+    value: &Expr,
+    what: &str,
+    known: &[(&str, T)],
+    choice: &mut T,
+    errors: &mut Errors,
+) {
     let name = match value {
         Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
         _ => None,

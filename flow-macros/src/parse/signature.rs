@@ -3,8 +3,7 @@
 use proc_macro2::Ident;
 use quote::ToTokens;
 use syn::{
-    FnArg, GenericArgument, ItemFn, Pat, PathArguments, ReturnType, Safety, Type, TypeReference,
-    visit::Visit,
+    FnArg, GenericArgument, ItemFn, Pat, PathArguments, ReturnType, Safety, Type, TypeReference, visit::Visit,
 };
 
 use crate::diag::Errors;
@@ -67,7 +66,9 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
             }
             FnArg::Typed(typed) => {
                 let Pat::Ident(pattern) = &*typed.pat else {
-                    errors.at(&typed.pat, "a parameter of a pipeline is a plain name").help("take it apart inside");
+                    errors
+                        .at(&typed.pat, "a parameter of a pipeline is a plain name")
+                        .help("take it apart inside");
                     continue;
                 };
                 if stream_item(&typed.ty).is_some() {
@@ -130,9 +131,9 @@ fn owned_items(signature: &syn::Signature, errors: &mut Errors) {
     };
     inputs.chain(output).for_each(|item| borrow.visit_type(item));
     if let Some(reference) = borrow.0 {
-        errors
-            .at(reference, "the items of a helper function's streams cannot borrow")
-            .help("own them, as in `Stream<String>`, and call `.map(|item| item.to_owned())` before the helper");
+        errors.at(reference, "the items of a helper function's streams cannot borrow").help(
+            "own them, as in `Stream<String>`, and call `.map(|item| item.to_owned())` before the helper",
+        );
     }
 }
 

@@ -69,7 +69,16 @@ where
         run: F,
     ) -> Self {
         let source = Arc::new(source);
-        ChainSource { source, cx, operator, environment, feed: None, assigned: false, positions: BTreeMap::new(), run }
+        ChainSource {
+            source,
+            cx,
+            operator,
+            environment,
+            feed: None,
+            assigned: false,
+            positions: BTreeMap::new(),
+            run,
+        }
     }
 
     fn failed(&self, cause: BoxError) -> Error {
