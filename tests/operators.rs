@@ -220,7 +220,7 @@ fn one_aggregate_after_another_in_batch_mode() {
 
 #[pipeline(mode = batch)]
 fn many_results(out: Collected<(u64, u64)>) {
-    let counts = source(range(0..5000)).key_by(|n| *n).count();
+    let counts = source(range(0..20_000)).key_by(|n| *n).count();
     counts.sink(out.transactional());
 }
 
@@ -229,7 +229,7 @@ fn more_results_at_the_end_than_the_sink_takes_at_once() {
     for parallelism in PARALLELISMS {
         let out = Collected::new();
         run(many_results(out.clone()), parallelism);
-        assert_eq!(out.sorted(), (0..5000).map(|n| (n, 1)).collect::<Vec<_>>());
+        assert_eq!(out.sorted(), (0..20_000).map(|n| (n, 1)).collect::<Vec<_>>());
     }
 }
 

@@ -1,7 +1,7 @@
 //! The `#[pipeline]` macro of `flow`.
 //!
-//! Five stages, each consuming what the former made: [`parse`] finds options and method chains, [`graph`] connects
-//! them, [`check`] refuses what cannot work, [`fuse`] cuts the graph into operator chains, [`expand`] writes each
+//! Five stages, each consuming what the former made: `parse` finds options and method chains, `graph` connects
+//! them, `check` refuses what cannot work, `fuse` cuts the graph into operator chains, `expand` writes each
 //! chain as one loop.
 
 mod check;

@@ -3,7 +3,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::Hash,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -25,6 +28,8 @@ pub(crate) struct Collected<T>(Arc<Shared<T>>);
 struct Shared<T> {
     server: Mutex<Server<T>>,
     changed: Condvar,
+    /// Records that writers have taken, visible or not.
+    written: AtomicU64,
 }
 
 struct Server<T> {
@@ -38,7 +43,7 @@ struct Server<T> {
 }
 
 /// Where the sink fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fault {
     Open,
     Recover,
@@ -77,7 +82,11 @@ impl<T> Collected<T> {
             faults: Vec::new(),
             pause: Duration::ZERO,
         };
-        Collected(Arc::new(Shared { server: Mutex::new(server), changed: Condvar::new() }))
+        Collected(Arc::new(Shared {
+            server: Mutex::new(server),
+            changed: Condvar::new(),
+            written: AtomicU64::new(0),
+        }))
     }
 
     /// The sink fails there as long as the fuse blows.
@@ -119,6 +128,11 @@ impl<T> Collected<T> {
         self.server().visible.len()
     }
 
+    /// How many records the writers have taken.
+    pub(crate) fn written(&self) -> u64 {
+        self.0.written.load(Ordering::SeqCst)
+    }
+
     /// How many transactions were committed.
     pub(crate) fn commits(&self) -> u64 {
         self.server().commits
@@ -127,9 +141,19 @@ impl<T> Collected<T> {
     /// Waits until what is visible is as wanted.
     #[track_caller]
     pub(crate) fn wait_for(&self, wanted: impl Fn(&[T]) -> bool) {
+        self.wait_until(|server| wanted(&server.visible));
+    }
+
+    /// Waits until so many transactions are committed.
+    #[track_caller]
+    pub(crate) fn wait_for_commits(&self, commits: u64) {
+        self.wait_until(|server| server.commits >= commits);
+    }
+
+    #[track_caller]
+    fn wait_until(&self, wanted: impl Fn(&Server<T>) -> bool) {
         let limit = Duration::from_secs(30);
-        let waited =
-            self.0.changed.wait_timeout_while(self.server(), limit, |server| !wanted(&server.visible));
+        let waited = self.0.changed.wait_timeout_while(self.server(), limit, |server| !wanted(server));
         let waited = waited.unwrap_or_else(PoisonError::into_inner);
         assert!(!waited.1.timed_out(), "what the test waits for never became visible");
     }
@@ -169,7 +193,7 @@ pub(crate) struct AtOnce<T>(Collected<T>);
 impl<T: Send + 'static> ExactlyOnce for Transactional<T> {}
 
 /// Few records, so that small tests fill several.
-const BUFFER: usize = 64;
+const BUFFER: usize = 256;
 
 pub(crate) struct Buffer<T>(Vec<T>);
 
@@ -228,12 +252,13 @@ pub(crate) struct TransactionalWriter<T> {
 
 impl<T> Collected<T> {
     /// What happens at every buffer.
-    async fn receive(&self) -> Result<(), BoxError> {
+    async fn receive(&self, records: usize) -> Result<(), BoxError> {
         let pause = self.server().pause;
         if !pause.is_zero() {
             tokio::time::sleep(pause).await;
         }
         assert!(!self.fails(Fault::WritePanic), "the writer panicked");
+        self.0.written.fetch_add(records as u64, Ordering::SeqCst);
         self.check(Fault::Write)
     }
 
@@ -258,7 +283,7 @@ impl<T: Send + 'static> SinkWriter for TransactionalWriter<T> {
     type Handle = Transaction;
 
     async fn write(&mut self, buffer: &mut Buffer<T>) -> Result<(), BoxError> {
-        self.collected.receive().await?;
+        self.collected.receive(buffer.0.len()).await?;
         self.records.append(&mut buffer.0);
         Ok(())
     }
@@ -322,7 +347,7 @@ impl<T: Send + 'static> SinkWriter for AtOnceWriter<T> {
     type Handle = ();
 
     async fn write(&mut self, buffer: &mut Buffer<T>) -> Result<(), BoxError> {
-        self.0.receive().await?;
+        self.0.receive(buffer.0.len()).await?;
         self.0.server().visible.append(&mut buffer.0);
         self.0.0.changed.notify_all();
         Ok(())

@@ -3,8 +3,11 @@
 use std::path::Path;
 
 use flow::sql::{
-    diesel::{self, Connection, QueryableByName, RunQueryDsl as _, SqliteConnection, sql_types},
-    diesel_async::{AsyncConnection, AsyncMysqlConnection, AsyncPgConnection, RunQueryDsl},
+    diesel::{
+        self, Connection as _, QueryableByName, SqliteConnection, mysql::Mysql, pg::Pg, sql_types,
+        sqlite::Sqlite,
+    },
+    diesel_async::{AsyncConnection as _, AsyncMysqlConnection, AsyncPgConnection, RunQueryDsl as AsyncRun},
 };
 
 use crate::servers::address;
@@ -52,49 +55,54 @@ impl Database {
     }
 
     fn run(&self, statement: &str) {
-        self.load::<Number>(statement, true).expect("the database answers");
+        let query = diesel::sql_query(statement);
+        let done = runtime().block_on(async {
+            if self.url.starts_with("postgres") {
+                let mut connection =
+                    AsyncPgConnection::establish(&self.url).await.expect("PostgreSQL answers");
+                AsyncRun::execute(query, &mut connection).await
+            } else {
+                let mut connection =
+                    AsyncMysqlConnection::establish(&self.url).await.expect("MariaDB answers");
+                AsyncRun::execute(query, &mut connection).await
+            }
+        });
+        done.expect("the statement is right");
     }
 
     /// A number; `None` while there is no such table yet, or no server.
     pub(crate) fn number(&self, query: &str) -> Option<i64> {
-        self.load::<Number>(query, false).ok()?.first().map(|row| row.number)
+        let rows: Vec<Number> = self.load(query).ok()?;
+        rows.into_iter().next().map(|row| row.number)
     }
 
     /// All counted words.
     pub(crate) fn word_counts(&self) -> Vec<Counted> {
-        self.load("SELECT word, n FROM word_counts ORDER BY word", false).expect("the table of words")
+        self.load("SELECT word, n FROM word_counts ORDER BY word").expect("the table of words")
     }
 
-    fn load<T>(&self, query: &str, execute: bool) -> Result<Vec<T>, Box<dyn std::error::Error>>
+    fn load<T>(&self, query: &str) -> Result<Vec<T>, Box<dyn std::error::Error>>
     where
-        T: Send + 'static,
-        diesel::query_builder::SqlQuery: for<'q> diesel::query_dsl::methods::LoadQuery<'q, SqliteConnection, T>
-            + for<'q> flow::sql::diesel_async::methods::LoadQuery<'q, AsyncPgConnection, T>
-            + for<'q> flow::sql::diesel_async::methods::LoadQuery<'q, AsyncMysqlConnection, T>,
+        T: QueryableByName<Sqlite> + QueryableByName<Pg> + QueryableByName<Mysql> + Send + 'static,
     {
         let query = diesel::sql_query(query);
         if let Some(path) = self.url.strip_prefix("sqlite:") {
             let mut connection = SqliteConnection::establish(path)?;
-            diesel::sql_query("PRAGMA busy_timeout = 5000").execute(&mut connection)?;
-            return Ok(query.load(&mut connection)?);
+            diesel::RunQueryDsl::execute(diesel::sql_query("PRAGMA busy_timeout = 5000"), &mut connection)?;
+            return Ok(diesel::RunQueryDsl::load(query, &mut connection)?);
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async {
+        runtime().block_on(async {
             if self.url.starts_with("postgres") {
                 let mut connection = AsyncPgConnection::establish(&self.url).await?;
-                if execute {
-                    RunQueryDsl::execute(query, &mut connection).await?;
-                    return Ok(Vec::new());
-                }
-                Ok(RunQueryDsl::load(query, &mut connection).await?)
+                Ok(AsyncRun::load(query, &mut connection).await?)
             } else {
                 let mut connection = AsyncMysqlConnection::establish(&self.url).await?;
-                if execute {
-                    RunQueryDsl::execute(query, &mut connection).await?;
-                    return Ok(Vec::new());
-                }
-                Ok(RunQueryDsl::load(query, &mut connection).await?)
+                Ok(AsyncRun::load(query, &mut connection).await?)
             }
         })
     }
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }

@@ -92,9 +92,7 @@ impl Builder {
                 Some(self.add(node(Kind::Source, span, vec![argument]), prefix))
             }
             Root::Part { path, arguments } => {
-                let Some(name) = path.segments.last().map(|segment| segment.ident.clone()) else {
-                    return None;
-                };
+                let name = path.segments.last().map(|segment| segment.ident.clone())?;
                 let mut part = node(Kind::Part, name.span(), Vec::new());
                 part.inputs = arguments.iter().filter_map(|argument| self.graph.named(argument)).collect();
                 part.arguments = arguments;

@@ -14,6 +14,7 @@ use super::{Shape, Signature};
 use crate::diag::{Errors, similar};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "these are the field's names")]
 pub(crate) enum Guarantee {
     ExactlyOnce,
     AtLeastOnce,

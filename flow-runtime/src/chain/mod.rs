@@ -12,7 +12,7 @@ mod work;
 
 pub(crate) use edge::Partition;
 pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received, Stream};
-pub(crate) use operator::{Part, build};
+pub(crate) use operator::{Built, Part, build};
 pub(crate) use position::Fault;
 pub use position::{At, ChainError, Skipped};
 pub(crate) use wiring::Environment;

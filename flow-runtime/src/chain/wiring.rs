@@ -26,6 +26,8 @@ pub(crate) struct Environment {
     pub(crate) parallelism: usize,
     pub(crate) max_parallelism: u32,
     pub(crate) aligned: bool,
+    /// Whether a checkpoint is there to go back to: an at-most-once job ends its epochs for the sinks alone.
+    pub(crate) goes_back: bool,
     pub(crate) attempt: u64,
     pub(crate) control: Arc<Control>,
     pub(crate) tokio: tokio::runtime::Handle,

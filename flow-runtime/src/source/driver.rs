@@ -33,6 +33,10 @@ pub(crate) trait SourceDriver {
     /// The uid of the source's operator.
     fn uid(&self) -> &str;
 
+    /// Whether the subtask knows its splits. Until then it has no position, so no checkpoint may be taken: one that
+    /// held the restored state, but no positions, would process everything again.
+    fn assigned(&mut self) -> Result<bool, Error>;
+
     /// Runs the chain over one batch, if there is one.
     fn step(&mut self, work: &Work) -> Result<Step, Error>;
 
@@ -47,6 +51,7 @@ pub(crate) struct ChainSource<S: Source, F> {
     operator: usize,
     environment: Arc<Environment>,
     feed: Option<Feed<S>>,
+    assigned: bool,
     positions: BTreeMap<String, S::Split>,
     run: F,
 }
@@ -64,7 +69,16 @@ where
         run: F,
     ) -> Self {
         let source = Arc::new(source);
-        ChainSource { source, cx, operator, environment, feed: None, positions: BTreeMap::new(), run }
+        ChainSource {
+            source,
+            cx,
+            operator,
+            environment,
+            feed: None,
+            assigned: false,
+            positions: BTreeMap::new(),
+            run,
+        }
     }
 
     fn failed(&self, cause: BoxError) -> Error {
@@ -102,6 +116,22 @@ where
 
     fn uid(&self) -> &str {
         &self.cx.operator
+    }
+
+    fn assigned(&mut self) -> Result<bool, Error> {
+        let Some(feed) = &mut self.feed else { return Ok(false) };
+        if !self.assigned {
+            // The splits are what a feed delivers first.
+            match feed.poll() {
+                Ok(Supply::Assigned(splits)) => {
+                    self.positions.extend(splits.into_iter().map(|split| (split.id(), split)));
+                    self.assigned = true;
+                }
+                Ok(_) => {}
+                Err(cause) => return Err(self.failed(cause)),
+            }
+        }
+        Ok(self.assigned)
     }
 
     fn step(&mut self, work: &Work) -> Result<Step, Error> {

@@ -100,13 +100,10 @@ impl Config {
         }
     }
 
-    /// How often to take a checkpoint, if at all. Without an interval of its own a job takes one every 10 seconds:
-    /// sinks commit at checkpoints, and an in-process restart goes back to one.
-    pub(crate) fn interval(&self, plan: &Plan) -> Option<Duration> {
-        match plan.guarantee {
-            Guarantee::AtMostOnce => None,
-            _ => Some(self.checkpoint_interval.unwrap_or(Self::CHECKPOINT_INTERVAL)),
-        }
+    /// How often to take a checkpoint. Without an interval of its own a job takes one every 10 seconds: sinks commit
+    /// at checkpoints, also those of an at-most-once job, and an in-process restart goes back to one.
+    pub(crate) fn interval(&self) -> Duration {
+        self.checkpoint_interval.unwrap_or(Self::CHECKPOINT_INTERVAL)
     }
 
     /// Whether the options make sense together, and with the plan.

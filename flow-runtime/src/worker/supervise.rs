@@ -206,6 +206,7 @@ fn one_attempt<D: Definition>(
         parallelism: config.parallelism,
         max_parallelism: u32::try_from(config.max_parallelism).unwrap_or(u32::MAX),
         aligned: plan.guarantee == Guarantee::ExactlyOnce,
+        goes_back: plan.guarantee != Guarantee::AtMostOnce,
         attempt: random(),
         control: Arc::clone(&control),
         tokio: tokio.handle().clone(),
@@ -215,7 +216,7 @@ fn one_attempt<D: Definition>(
         shared: Shared::default(),
     });
     stop.watch(Some(&control));
-    let timing = Timing { interval: config.interval(plan), min_pause: Duration::ZERO, timeout: None };
+    let timing = Timing { interval: Some(config.interval()), min_pause: Duration::ZERO, timeout: None };
     tokio.spawn(attempt::trigger(Arc::clone(&control), environment.last, timing));
     let workers = plan.workers(config.parallelism);
     let ran = attempt::run(&environment, plan, job.build(), workers, config.retain);

@@ -38,7 +38,8 @@ pub struct RangeSplit {
 
 impl Split for RangeSplit {
     fn id(&self) -> String {
-        format!("{}..{}", self.start, self.end)
+        // After a restore the parts come in the order of these.
+        format!("{:020}..{:020}", self.start, self.end)
     }
 
     fn position(&self) -> String {

@@ -61,7 +61,7 @@ impl Format for Lines {
     }
 }
 
-/// The format of [`bytes`](super::bytes).
+/// The format of [`bytes`](super::bytes()).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bytes;
 

@@ -18,12 +18,12 @@
 //!
 //! # Records
 //!
-//! [`lines`] and [`bytes`] give the value of each record, borrowed from the batch; [`json`] parses it; [`messages`]
+//! [`lines`] and [`bytes()`] give the value of each record, borrowed from the batch; [`json`] parses it; [`messages`]
 //! gives the record with key, headers, offset and timestamp; and [`with_format`] reads what you describe.
 //!
 //! - A record that the format cannot read fails the job with topic, partition and offset, unless
 //!   [`skip_invalid`](KafkaSource::skip_invalid) is set.
-//! - A tombstone, a record without a value, says that its key was deleted. [`lines`], [`bytes`] and [`json`] pass
+//! - A tombstone, a record without a value, says that its key was deleted. [`lines`], [`bytes()`] and [`json`] pass
 //!   over it, since they have nothing to give; [`messages`] shows it.
 //! - Records of transactions that are open or were aborted are not read, unless the property `isolation.level` is
 //!   set to `read_uncommitted`.

@@ -1,6 +1,6 @@
 //! Comma-separated values.
 
-use std::{fmt, io::Read, marker::PhantomData, sync::Arc};
+use std::{fmt, io::Read, marker::PhantomData, path::Path, sync::Arc};
 
 use ::csv::{ByteRecord, Position, ReaderBuilder};
 use serde::de::DeserializeOwned;
@@ -31,7 +31,7 @@ const BATCH_ROWS: usize = 4096;
 /// let orders = file::csv::<Order>("orders/*.csv").delimiter(b';');
 /// let pairs = file::csv::<(String, u64)>("pairs.csv").header(false).skip_invalid();
 /// ```
-pub fn csv<T: DeserializeOwned + Send + 'static>(pattern: impl Into<String>) -> FileSource<Csv<T>> {
+pub fn csv<T: DeserializeOwned + Send + 'static>(pattern: impl AsRef<Path>) -> FileSource<Csv<T>> {
     FileSource::new(
         pattern,
         Csv { delimiter: b',', header: true, invalid: Invalid::default(), item: PhantomData },

@@ -1,6 +1,6 @@
 //! The source of files, whatever their format.
 
-use std::{fmt, marker::PhantomData, time::Duration};
+use std::{fmt, marker::PhantomData, path::Path, time::Duration};
 
 use super::{FileReader, FileSplit};
 use crate::{
@@ -61,8 +61,10 @@ pub struct FileSource<F, M = Once> {
 }
 
 impl<F: Format> FileSource<F> {
-    pub(super) fn new(pattern: impl Into<String>, format: F) -> Self {
-        FileSource { pattern: pattern.into(), format, every: None, mode: PhantomData }
+    pub(super) fn new(pattern: impl AsRef<Path>, format: F) -> Self {
+        // A name that is no UTF-8 is then not found, under a name that can be shown.
+        let pattern = pattern.as_ref().to_string_lossy().into_owned();
+        FileSource { pattern, format, every: None, mode: PhantomData }
     }
 
     /// Looks for new files each `every`, so that the source never ends.

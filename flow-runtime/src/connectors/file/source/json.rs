@@ -1,6 +1,6 @@
 //! JSON, a value per line.
 
-use std::{fmt, marker::PhantomData};
+use std::{fmt, marker::PhantomData, path::Path};
 
 use serde::de::DeserializeOwned;
 
@@ -25,7 +25,7 @@ use crate::{
 /// struct Click { user: u64, page: String }
 /// let clicks = file::json_lines::<Click>("clicks/").skip_invalid();
 /// ```
-pub fn json_lines<T: DeserializeOwned + Send + 'static>(pattern: impl Into<String>) -> FileSource<Json<T>> {
+pub fn json_lines<T: DeserializeOwned + Send + 'static>(pattern: impl AsRef<Path>) -> FileSource<Json<T>> {
     FileSource::new(pattern, Json { invalid: Invalid::default(), item: PhantomData })
 }
 

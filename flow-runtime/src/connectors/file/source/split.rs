@@ -61,7 +61,8 @@ impl Split for FileSplit {
     fn id(&self) -> String {
         match self.start {
             0 => self.path.clone(),
-            start => format!("{}@{start}", self.path),
+            // After a restore the parts come in the order of these.
+            start => format!("{}@{start:016}", self.path),
         }
     }
 
@@ -87,7 +88,7 @@ mod tests {
         assert!(parts.windows(2).all(|pair| pair[0].end == Some(pair[1].start)));
         assert!(parts.iter().all(|part| part.end.unwrap() - part.start <= PART_BYTES));
         assert_eq!((parts[0].id(), parts[0].line), ("a".to_owned(), Some(1)));
-        assert_eq!((parts[1].id(), parts[1].line), (format!("a@{}", parts[1].start), None));
+        assert_eq!((parts[1].id(), parts[1].line), (format!("a@{:016}", parts[1].start), None));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Lines of text.
 
+use std::path::Path;
+
 use super::{FileSource, FileSplit, Format, lines::LineInput};
 use crate::connectors::{
     file::FileError,
@@ -15,7 +17,7 @@ use crate::connectors::{
 /// use flow_runtime::connectors::file;
 /// let lines = file::text("logs/*.txt.gz");
 /// ```
-pub fn text(pattern: impl Into<String>) -> FileSource<Text> {
+pub fn text(pattern: impl AsRef<Path>) -> FileSource<Text> {
     FileSource::new(pattern, Text)
 }
 
