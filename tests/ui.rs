@@ -3,10 +3,14 @@
 use std::{fs, path::Path};
 
 #[test]
-fn cases() {
-    let cases = trybuild::TestCases::new();
-    cases.pass("tests/ui/pass/*.rs");
-    cases.compile_fail("tests/ui/fail/*.rs");
+fn right_code_compiles() {
+    trybuild::TestCases::new().pass("tests/ui/pass/*.rs");
+}
+
+/// Apart from the others: without code to run, one `cargo check` does for all.
+#[test]
+fn mistakes_are_reported() {
+    trybuild::TestCases::new().compile_fail("tests/ui/fail/*.rs");
 }
 
 #[test]

@@ -205,10 +205,13 @@ impl Builder {
         let wanted = usize::from(!matches!(name.as_str(), "disable_chaining" | "start_new_chain"));
         if call.arguments.len() != wanted {
             let plural = if wanted == 1 { "" } else { "s" };
-            self.errors.at(
-                &call.name,
-                format!("`{name}` takes {wanted} argument{plural}, not {}", call.arguments.len()),
-            );
+            let usage = if wanted == 0 { format!(".{name}()") } else { format!(".{name}(..)") };
+            self.errors
+                .at(
+                    &call.name,
+                    format!("`{name}` takes {wanted} argument{plural}, not {}", call.arguments.len()),
+                )
+                .help(usage);
             return;
         }
         let argument = call.arguments.first();

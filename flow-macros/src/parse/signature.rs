@@ -56,6 +56,10 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
         errors.at(token, "a pipeline cannot be `unsafe`").help("remove `unsafe`");
     }
     owned_items(signature, errors);
+    if let Some(lifetime) = signature.generics.lifetimes().next() {
+        // Workers own what a pipeline borrows for them.
+        errors.at(&lifetime.lifetime, "a pipeline has no lifetimes").help("leave it out: `&T` will do");
+    }
     let (mut inputs, mut parameters) = (Vec::new(), Vec::new());
     for input in &signature.inputs {
         match input {
@@ -65,12 +69,25 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
                     .help("pass what it needs of `self` as an argument");
             }
             FnArg::Typed(typed) => {
-                let Pat::Ident(pattern) = &*typed.pat else {
-                    errors
-                        .at(&typed.pat, "a parameter of a pipeline is a plain name")
-                        .help("take it apart inside");
-                    continue;
+                let pattern = match &*typed.pat {
+                    Pat::Ident(pattern) if pattern.by_ref.is_none() && pattern.mutability.is_none() => {
+                        pattern
+                    }
+                    pattern => {
+                        errors
+                            .at(pattern, "a parameter of a pipeline is a plain name")
+                            .help("write the pattern in a `let` inside");
+                        continue;
+                    }
                 };
+                if let Type::Reference(reference) = &*typed.ty
+                    && let Some(token) = &reference.mutability
+                {
+                    errors
+                        .at(token, "a pipeline cannot change its arguments")
+                        .help("remove `mut`")
+                        .note("the job is wired by several workers, and again after a failure");
+                }
                 if stream_item(&typed.ty).is_some() {
                     inputs.push(pattern.ident.clone());
                 } else {
