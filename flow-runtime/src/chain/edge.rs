@@ -365,11 +365,12 @@ impl Credit {
     pub(crate) fn returned(&self, receivers: usize) {
         let left = self.under_way.fetch_sub(1, Ordering::SeqCst) - 1;
         // Half of the limit, so that the sender is not woken for each parcel.
-        if left <= Self::LIMIT * receivers / 2 && self.waiting.swap(false, Ordering::SeqCst) {
-            if let Some(waker) = self.waker.get() {
-                // The sender's worker is gone only when the whole attempt ends.
-                let _ = waker.activate();
-            }
+        if left <= Self::LIMIT * receivers / 2
+            && self.waiting.swap(false, Ordering::SeqCst)
+            && let Some(waker) = self.waker.get()
+        {
+            // The sender's worker is gone only when the whole attempt ends.
+            let _ = waker.activate();
         }
     }
 }

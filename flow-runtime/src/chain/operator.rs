@@ -53,12 +53,12 @@ type Builder<D> = OutputBuilder<u64, CapacityContainerBuilder<Vec<D>>>;
 /// How long a source works before other operators get their turn.
 const TURN: Duration = Duration::from_millis(1);
 
-/// Builds the operators of all chains, and returns the streams of their checkpoint parts.
-pub(crate) fn build<'s>(
-    scope: Scope<'s, u64>,
-    wiring: Wiring,
-    settled: &Alarm,
-) -> (Vec<StreamVec<'s, u64, Part>>, Vec<Rc<dyn SinkPort>>) {
+/// What comes out of all chains: the streams of their checkpoint parts, and the sinks that are to be told of
+/// completed ones.
+type Built<'s> = (Vec<StreamVec<'s, u64, Part>>, Vec<Rc<dyn SinkPort>>);
+
+/// Builds the operators of all chains.
+pub(crate) fn build<'s>(scope: Scope<'s, u64>, wiring: Wiring, settled: &Alarm) -> Built<'s> {
     let mut streams: Vec<Option<StreamVec<'s, u64, Parcel>>> = wiring.edges.iter().map(|_| None).collect();
     let uids: Rc<[Rc<str>]> = wiring.operators.iter().map(|operator| Rc::clone(&operator.uid)).collect();
     let (mut parts, mut sinks) = (Vec::new(), Vec::new());

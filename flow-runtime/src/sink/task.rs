@@ -204,10 +204,10 @@ async fn commit<S: Sink>(
             queue.push_back(entry);
         }
         while let Some((checkpoint, handle)) = queue.front().filter(|(id, _)| id.0 <= complete) {
-            if let Some(handle) = handle {
-                if let Err(cause) = commit_one(&mut committer, *checkpoint, handle, cx).await {
-                    return cause;
-                }
+            if let Some(handle) = handle
+                && let Err(cause) = commit_one(&mut committer, *checkpoint, handle, cx).await
+            {
+                return cause;
             }
             let checkpoint = checkpoint.0;
             queue.pop_front();

@@ -8,7 +8,9 @@ use std::{
 
 /// Values by kind and index, made by whoever asks first.
 #[derive(Default)]
-pub(crate) struct Shared(Mutex<HashMap<(&'static str, usize), Arc<dyn Any + Send + Sync>>>);
+pub(crate) struct Shared(Mutex<HashMap<(&'static str, usize), Value>>);
+
+type Value = Arc<dyn Any + Send + Sync>;
 
 impl Shared {
     pub(crate) fn get<T: Send + Sync + 'static>(
