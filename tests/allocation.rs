@@ -40,8 +40,9 @@ fn rolling_counts(input: &str, out: Counts) {
 /// 1000 different words, so many times; some too long to be kept in place.
 fn text(dir: &Path, times: usize) -> String {
     let path = dir.join(format!("{times}.txt"));
-    let word =
-        |n: usize| if n % 10 == 0 { format!("a-word-of-more-than-24-bytes-{n}") } else { format!("w{n}") };
+    let word = |n: usize| {
+        if n.is_multiple_of(10) { format!("a-word-of-more-than-24-bytes-{n}") } else { format!("w{n}") }
+    };
     let lines: Vec<String> =
         (0..100).map(|line| (0..10).map(|n| word(10 * line + n)).collect::<Vec<_>>().join(" ")).collect();
     fs::write(&path, (lines.join("\n") + "\n").repeat(times)).unwrap();

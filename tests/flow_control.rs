@@ -116,7 +116,7 @@ fn an_inner_chain_makes_many_of_one() {
 
 /// Of the counts of a fast source, a few are enough.
 fn hundredth(count: u64) -> bool {
-    count % 100 == 0
+    count.is_multiple_of(100)
 }
 
 #[track_caller]
