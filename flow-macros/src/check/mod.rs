@@ -19,6 +19,8 @@ pub(crate) fn all(graph: Graph) -> Result<Graph, Errors> {
     keys::exchange_last(&graph, &mut errors);
     uids::unique(&graph, &mut errors);
     uids::forward_parallelism(&graph, &mut errors);
+    uids::misplaced_parallelism(&graph, &mut errors);
+    uids::exchange_parallelism(&graph, &mut errors);
     fallible::policies(&graph, &mut errors);
     fallible::keys(&graph, &mut errors);
     errors.finish(graph)
