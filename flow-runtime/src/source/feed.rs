@@ -209,6 +209,8 @@ async fn read<S: Source>(
             Err(_) => return Ok(()),
         }
     }
+    // Where new splits may come there is no end, only nothing to read for now.
+    let (endless, mut idle) = (source.discovery_interval().is_some(), false);
     loop {
         let mut fetched = match reuse.try_recv() {
             Ok(fetched) => fetched,
@@ -216,10 +218,11 @@ async fn read<S: Source>(
         };
         let progress = loop {
             tokio::select! {
-                progress = reader.fetch(&mut fetched) => break progress?,
+                progress = reader.fetch(&mut fetched), if !idle => break progress?,
                 Some(splits) = hand.later.recv() => {
                     send(Delivery::Assigned(splits.clone())).await;
                     reader.add_splits(splits).await?;
+                    idle = false;
                 }
                 () = tick(&mut discovery) => {
                     // A broker that is away now will be asked again.
@@ -229,14 +232,10 @@ async fn read<S: Source>(
                 }
             }
         };
-        send(Delivery::Batch(fetched, progress)).await;
-        if progress == Progress::Finished && discovery.is_none() {
-            // Splits that another subtask finds for this one may still come, unless nobody looks.
-            if source.discovery_interval().is_none() {
-                return Ok(());
-            }
-        }
-        if deliver.is_closed() {
+        let finished = progress == Progress::Finished;
+        idle = finished && endless;
+        send(Delivery::Batch(fetched, if idle { Progress::More } else { progress })).await;
+        if (finished && !endless) || deliver.is_closed() {
             return Ok(());
         }
     }
