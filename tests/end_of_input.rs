@@ -52,6 +52,24 @@ fn a_source_never_ends_and_another_is_empty() {
     }
 }
 
+#[test]
+fn splits_that_are_found_later_are_read_and_remembered() {
+    for parallelism in [1, 3] {
+        let (gate, left, right) = (Gate::closed(), Collected::new(), Collected::new());
+        let scripts = (0..5).map(|n| Script::new().records(100 + 10 * n..110 + 10 * n));
+        // The two first end at once, and that is not the end of the source.
+        let growing = Scripted::new(scripts).growing(2, &gate);
+        let job = two_sources(growing, Scripted::new([]), left.clone(), right.clone());
+        let config = often(&job, parallelism);
+        let running = start(job, config);
+        right.wait_for(|records| records.len() == 20);
+        gate.open();
+        right.wait_for(|records| records.len() == 50);
+        assert_eq!(running.stop().ending, Ending::Stopped);
+        assert_eq!(right.sorted(), (100..150).collect::<Vec<_>>());
+    }
+}
+
 #[pipeline]
 fn counts(input: Scripted<u64>, out: Collected<(u64, u64)>) {
     source(input).key_by(|n| n % 2).count().sink(out.transactional());

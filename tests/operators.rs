@@ -86,6 +86,23 @@ fn each_operator_at_a_parallelism_of_its_own() {
 }
 
 #[pipeline]
+fn cut_before_exchanges(out: Collected<(u64, u64)>) {
+    let numbers = source(range(0..1000)).parallelism(2).map(|n| n + 1).disable_chaining().parallelism(3);
+    let spread = numbers.rebalance().map(|n| n).disable_chaining().parallelism(2);
+    let counts = spread.key_by(|n| n % 10).count().parallelism(4).disable_chaining();
+    counts.global().sink(out.transactional()).parallelism(2);
+}
+
+#[test]
+fn an_exchange_in_a_chain_of_its_own_runs_where_its_sender_does() {
+    for parallelism in PARALLELISMS {
+        let out = Collected::new();
+        run(cut_before_exchanges(out.clone()), parallelism);
+        assert_eq!(out.by_key(), (0..10).map(|key| (key, (1..=100).collect())).collect());
+    }
+}
+
+#[pipeline]
 fn borrowed_words(input: &str, out: Collected<(String, u64)>) {
     let words = source(file::text(input)).rebalance().flat_map(|line| line.split_whitespace());
     let counts = words.key_by(|word| *word).count();
@@ -415,6 +432,23 @@ fn a_fork_that_is_united_again() {
 #[pipeline]
 fn counted(words: Stream<String>, least: usize) -> Stream<(String, u64)> {
     words.filter(|word| word.len() >= least).key_by(|word| word.clone()).count()
+}
+
+#[pipeline]
+fn around_a_helper(out: Collected<(String, u64)>) {
+    let lines = source(collection(vec!["to be", "or not", "to be"])).parallelism(2);
+    let words = lines.flat_map(|line| line.split(' ')).map(|word| word.to_owned()).parallelism(4);
+    let counts = counted(words, 3).map(|count| count).parallelism(2);
+    counts.sink(out.transactional()).parallelism(1);
+}
+
+#[test]
+fn a_helper_function_between_other_parallelisms() {
+    for parallelism in PARALLELISMS {
+        let out = Collected::new();
+        run(around_a_helper(out.clone()), parallelism);
+        assert_eq!(out.sorted(), [("not".to_owned(), 1)]);
+    }
 }
 
 #[pipeline]

@@ -104,6 +104,26 @@ fn a_finished_job_has_nothing_left_to_do() {
     }
 }
 
+#[test]
+fn a_checkpoint_while_the_source_is_out_of_reach_keeps_its_positions() {
+    for parallelism in [1, 3] {
+        let (dir, out) = (tempfile::tempdir().unwrap(), Collected::new());
+        first_run(dir.path(), &out, 2);
+
+        let away = input(&gates([true, true])).out_of_reach(&Gate::closed());
+        let job = sums(away, out.clone());
+        let config = in_dir(&job, parallelism, dir.path());
+        assert_eq!(start(job, config).stop().ending, Ending::Stopped);
+        assert_eq!(out.len(), 100);
+
+        let job = sums(input(&gates([true, true])), out.clone());
+        let config = in_dir(&job, parallelism, dir.path());
+        run_with(job, config).expect("the job ends");
+        assert_eq!(seen(&out), totals(300));
+        assert_eq!(out.len(), 300);
+    }
+}
+
 #[pipeline(mode = batch)]
 fn total(input: Scripted<u64>, out: Collected<(u64, u64)>) {
     source(input).key_by(|n| n % 10).sum(|n| *n).sink(out.transactional());

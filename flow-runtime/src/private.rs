@@ -81,9 +81,10 @@ where
 
 /// As [`copy`], for a record with what it is compared by.
 #[inline(always)]
-pub fn copy_best<B, T: Lend + Clone>(held: &Option<(B, T)>) -> Slot<T>
+pub fn copy_best<B, T>(held: &Option<(B, T)>) -> Slot<T>
 where
     Option<(B, T)>: StateValue,
+    T: Lend + Clone,
 {
     Slot::new(held.as_ref().expect("it was put there just now").1.clone())
 }

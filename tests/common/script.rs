@@ -100,11 +100,27 @@ impl<T> Script<T> {
 
 /// A source with one split per script.
 #[derive(Clone, Debug)]
-pub(crate) struct Scripted<T>(Arc<Vec<Script<T>>>);
+pub(crate) struct Scripted<T> {
+    scripts: Arc<Vec<Script<T>>>,
+    /// Before it opens, the source is out of reach.
+    reach: Option<Gate>,
+    /// How many splits there are before it opens.
+    growth: Option<(usize, Gate)>,
+}
 
 impl<T> Scripted<T> {
     pub(crate) fn new(scripts: impl IntoIterator<Item = Script<T>>) -> Self {
-        Scripted(Arc::new(scripts.into_iter().collect()))
+        Scripted { scripts: Arc::new(scripts.into_iter().collect()), reach: None, growth: None }
+    }
+
+    /// Cannot be reached until the gate opens.
+    pub(crate) fn out_of_reach(self, gate: &Gate) -> Self {
+        Scripted { reach: Some(gate.clone()), ..self }
+    }
+
+    /// Only the first splits are there until the gate opens; the source looks for more.
+    pub(crate) fn growing(self, first: usize, gate: &Gate) -> Self {
+        Scripted { growth: Some((first, gate.clone())), ..self }
     }
 }
 
@@ -131,11 +147,22 @@ impl<T: Clone + Send + Sync + 'static> Source for Scripted<T> {
     type Reader = ScriptReader<T>;
 
     async fn discover(&self, _: bool) -> Result<Vec<ScriptSplit>, BoxError> {
-        Ok((0..self.0.len()).map(|number| ScriptSplit { number, step: 0 }).collect())
+        if let Some(gate) = &self.reach {
+            gate.opened().await;
+        }
+        let there = match &self.growth {
+            Some((first, gate)) if !gate.is_open() => *first,
+            _ => self.scripts.len(),
+        };
+        Ok((0..there).map(|number| ScriptSplit { number, step: 0 }).collect())
+    }
+
+    fn discovery_interval(&self) -> Option<Duration> {
+        self.growth.as_ref().map(|_| Duration::from_millis(10))
     }
 
     async fn open(&self, _: SourceContext, splits: Vec<ScriptSplit>) -> Result<ScriptReader<T>, BoxError> {
-        Ok(ScriptReader { scripts: self.0.clone(), splits })
+        Ok(ScriptReader { scripts: self.scripts.clone(), splits })
     }
 }
 
@@ -154,6 +181,11 @@ impl<T: Clone + Send + Sync + 'static> SourceReader for ScriptReader<T> {
 
     fn batch(&self) -> ScriptBatch<T> {
         ScriptBatch { records: Vec::new(), first: 0, split: 0 }
+    }
+
+    async fn add_splits(&mut self, splits: Vec<ScriptSplit>) -> Result<(), BoxError> {
+        self.splits.extend(splits);
+        Ok(())
     }
 
     async fn fetch(

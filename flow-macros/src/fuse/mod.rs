@@ -96,10 +96,14 @@ fn layout(graph: &Graph, single: bool) -> Layout {
         layout.pass(graph, output);
     }
     for chain in layout.chains() {
-        chain.parallelism = chain.operators.iter().find_map(|id| match graph.nodes[*id].kind.exchange() {
-            true => None,
-            false => graph.nodes[*id].parallelism,
-        });
+        let mut own = chain.operators.iter().filter(|id| !graph.nodes[**id].kind.exchange());
+        chain.parallelism = match chain.root {
+            // An exchange that is cut off from its sender runs where that does.
+            Root::Before(id) if graph.nodes[id].kind.exchange() => {
+                graph.nodes[id].inputs.first().and_then(|sender| graph.nodes[*sender].parallelism)
+            }
+            _ => own.find_map(|id| graph.nodes[*id].parallelism),
+        };
     }
     layout
 }

@@ -20,7 +20,7 @@ use crate::{
     chain::Environment,
     checkpoint::{CheckpointId, SinkPart},
     error::{BoxError, Error, Place, panic_message},
-    worker::Alarm,
+    worker::{AbortOnDrop, Alarm},
 };
 
 /// What the worker sends.
@@ -181,14 +181,6 @@ impl<S: Sink> SinkTask<S> {
 
 fn place(cx: &SinkContext) -> Place {
     Place { operator: cx.operator.clone(), subtask: cx.subtask, record: None }
-}
-
-struct AbortOnDrop(tokio::task::JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// The committer task: commits, in order, what complete checkpoints carry. Returns why it cannot go on.

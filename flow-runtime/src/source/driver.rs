@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     Batch, Progress, Source, SourceContext, Split,
     feed::{Feed, Supply},
-    splits::Assigner,
+    splits::{Assigner, share},
 };
 use crate::{
     chain::{ChainError, Environment, Fault, Work},
@@ -103,7 +103,13 @@ where
         let parallelism = self.cx.parallelism;
         let assigner =
             self.environment.shared.get("splits", self.operator, || Assigner::<S::Split>::new(parallelism));
+        // A source of which the checkpoint knows nothing starts for the first time.
         let restored = self.environment.restored.as_ref().map(|restored| restored.splits(&self.cx.operator));
+        let restored = restored.filter(|splits| !splits.is_empty());
+        // What cannot be read is reported with what the feed brings.
+        if let Ok(splits) = share(restored.as_deref().unwrap_or_default(), self.cx.subtask, parallelism) {
+            self.positions.extend(splits.into_iter().map(|split: S::Split| (split.id(), split)));
+        }
         self.feed = Some(Feed::start(
             Arc::clone(&self.source),
             self.cx.clone(),

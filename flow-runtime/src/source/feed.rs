@@ -8,6 +8,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 use futures_util::FutureExt;
@@ -20,7 +21,7 @@ use super::{Fetched, Progress, Source, SourceContext, SourceReader, splits::Assi
 use crate::{
     checkpoint::SplitState,
     error::{BoxError, panic_message},
-    worker::{Alarm, in_user_code},
+    worker::{AbortOnDrop, Alarm, in_user_code},
 };
 
 /// Batches that may lie between the reader and the worker.
@@ -195,12 +196,8 @@ async fn read<S: Source>(
     };
     send(Delivery::Assigned(hand.splits.clone())).await;
     let mut reader = source.open(cx, hand.splits).await?;
-    let mut discovery = source.discovery_interval().filter(|_| subtask == 0).map(|every| {
-        let mut timer = tokio::time::interval(every);
-        timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        timer.reset();
-        timer
-    });
+    let looking = source.discovery_interval().filter(|_| subtask == 0);
+    let _looking = looking.map(|every| AbortOnDrop(tokio::spawn(look(Arc::clone(&source), assigner, every))));
     if source.inline() {
         let (back, returned) = oneshot::channel();
         send(Delivery::Reader(reader, back)).await;
@@ -209,6 +206,8 @@ async fn read<S: Source>(
             Err(_) => return Ok(()),
         }
     }
+    // Where new splits may come there is no end, only nothing to read for now.
+    let (endless, mut idle) = (source.discovery_interval().is_some(), false);
     loop {
         let mut fetched = match reuse.try_recv() {
             Ok(fetched) => fetched,
@@ -216,37 +215,29 @@ async fn read<S: Source>(
         };
         let progress = loop {
             tokio::select! {
-                progress = reader.fetch(&mut fetched) => break progress?,
+                progress = reader.fetch(&mut fetched), if !idle => break progress?,
                 Some(splits) = hand.later.recv() => {
                     send(Delivery::Assigned(splits.clone())).await;
                     reader.add_splits(splits).await?;
-                }
-                () = tick(&mut discovery) => {
-                    // A broker that is away now will be asked again.
-                    if let Err(error) = assigner.rediscover(&*source).await {
-                        tracing::warn!("could not look for new splits: {error}");
-                    }
+                    idle = false;
                 }
             }
         };
-        send(Delivery::Batch(fetched, progress)).await;
-        if progress == Progress::Finished && discovery.is_none() {
-            // Splits that another subtask finds for this one may still come, unless nobody looks.
-            if source.discovery_interval().is_none() {
-                return Ok(());
-            }
-        }
-        if deliver.is_closed() {
+        let finished = progress == Progress::Finished;
+        idle = finished && endless;
+        send(Delivery::Batch(fetched, if idle { Progress::More } else { progress })).await;
+        if (finished && !endless) || deliver.is_closed() {
             return Ok(());
         }
     }
 }
 
-async fn tick(timer: &mut Option<tokio::time::Interval>) {
-    match timer {
-        Some(timer) => {
-            timer.tick().await;
+/// Looks for new splits again and again, on a task of its own: a broker that is away must not keep the reader waiting.
+async fn look<S: Source>(source: Arc<S>, assigner: Arc<Assigner<S::Split>>, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        if let Err(error) = assigner.rediscover(&*source).await {
+            tracing::warn!("could not look for new splits, trying again in {every:?}: {error}");
         }
-        None => std::future::pending().await,
     }
 }

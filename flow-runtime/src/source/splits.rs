@@ -27,6 +27,28 @@ pub(crate) struct Hand<Sp> {
     pub(crate) later: mpsc::UnboundedReceiver<Vec<Sp>>,
 }
 
+/// The splits of a checkpoint, in the order in which they are dealt out.
+fn decode<Sp: Split>(restored: &[SplitState]) -> Result<Vec<Sp>, BoxError> {
+    let mut splits = Vec::new();
+    for split in restored {
+        splits.push(rmp_serde::from_slice::<Sp>(&split.data).map_err(|e| {
+            format!("the checkpoint's position of `{}` is of another kind of source: {e}", split.id)
+        })?);
+    }
+    splits.sort_by_key(Split::id);
+    Ok(splits)
+}
+
+/// Which splits of a checkpoint a subtask will be [handed](Assigner::hand), before anybody has looked for others: a
+/// checkpoint may be due while the source is still out of reach, and must not forget them.
+pub(crate) fn share<Sp: Split>(
+    restored: &[SplitState],
+    subtask: usize,
+    parallelism: usize,
+) -> Result<Vec<Sp>, BoxError> {
+    Ok(decode(restored)?.into_iter().skip(subtask).step_by(parallelism).collect())
+}
+
 impl<Sp: Split> Assigner<Sp> {
     pub(crate) fn new(parallelism: usize) -> Self {
         Assigner { state: Mutex::new(None), parallelism }
@@ -43,16 +65,7 @@ impl<Sp: Split> Assigner<Sp> {
         let dealt = match &mut *state {
             Some(dealt) => dealt,
             none => {
-                let mut splits = Vec::new();
-                for split in restored.unwrap_or_default() {
-                    splits.push(rmp_serde::from_slice::<Sp>(&split.data).map_err(|e| {
-                        format!(
-                            "the checkpoint's position of `{}` is of another kind of source: {e}",
-                            split.id
-                        )
-                    })?);
-                }
-                splits.sort_by_key(Split::id);
+                let mut splits = decode::<Sp>(restored.unwrap_or_default())?;
                 let mut known: HashSet<String> = splits.iter().map(Split::id).collect();
                 for split in source.discover(restored.is_some()).await? {
                     if known.insert(split.id()) {

@@ -60,7 +60,8 @@ pub struct Fetched<B, S> {
 pub enum Progress {
     /// The batch holds records (or none, for a mere change of position) and more may come.
     More,
-    /// All splits of this reader are read to their end; the batch may hold the last records.
+    /// All splits of this reader are read to their end; the batch may hold the last records. With a
+    /// [discovery interval](Source::discovery_interval) it is asked again when it has got more splits.
     Finished,
 }
 
@@ -113,7 +114,8 @@ pub trait Source: Send + Sync + 'static {
     /// read from its beginning, even where a first start would have begun at the end.
     fn discover(&self, restored: bool) -> impl Future<Output = Result<Vec<Self::Split>, BoxError>> + Send;
 
-    /// How often to look for new splits while the job runs; `None` for never.
+    /// How often to look for new splits while the job runs; `None` for never. A source that looks for more does not
+    /// end.
     fn discovery_interval(&self) -> Option<Duration> {
         None
     }

@@ -111,8 +111,7 @@ impl Config {
     /// # Errors
     /// Says which do not, and what to do.
     pub fn check(&self, plan: &Plan) -> Result<(), Error> {
-        let largest = plan.operators.iter().filter_map(|op| op.parallelism).chain([self.parallelism]).max();
-        let largest = largest.unwrap_or(1);
+        let largest = plan.workers(self.parallelism);
         let refuse = |message: String| Err(Error::Config(message));
         if self.parallelism == 0 {
             return refuse("the parallelism must be at least 1".into());

@@ -1,5 +1,6 @@
 //! Running a job: workers, attempts, signals, and the parts of the checkpoint protocol that need the engine.
 
+mod abort;
 mod alarm;
 mod attempt;
 mod committer;
@@ -11,6 +12,7 @@ mod restart;
 mod shared;
 mod supervise;
 
+pub(crate) use abort::AbortOnDrop;
 pub(crate) use alarm::Alarm;
 pub use config::{Config, Restart};
 pub use control::Ending;
