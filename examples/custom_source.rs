@@ -107,7 +107,10 @@ impl SourceReader for SensorReader {
         // The only place to wait: if the job stops here, nothing is lost.
         tokio::time::sleep(self.pause).await;
         for sensor in self.sensors.iter_mut().filter(|sensor| sensor.next < self.readings) {
-            fetched.batch.0.push(Reading { sensor: sensor.number, celsius: measure(sensor.number, sensor.next) });
+            fetched
+                .batch
+                .0
+                .push(Reading { sensor: sensor.number, celsius: measure(sensor.number, sensor.next) });
             sensor.next += 1;
             fetched.advanced.push(sensor.clone());
         }

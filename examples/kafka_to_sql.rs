@@ -54,7 +54,9 @@ fn kafka_to_sql(args: &Args) {
             .start(Start::Earliest)
             .bounded_if(args.bounded),
     )
-    .map(|value| Ok(value.trim().parse::<i64>().map_err(|e| format!("`{value}` is no number of points: {e}"))?))
+    .map(|value| {
+        Ok(value.trim().parse::<i64>().map_err(|e| format!("`{value}` is no number of points: {e}"))?)
+    })
     .inspect(|_| args.progress.add(1));
 
     points.sink(
@@ -111,7 +113,8 @@ impl Demo {
         }
 
         let mut connection = SqliteConnection::establish(&self.database().display().to_string())?;
-        let row: Row = diesel::sql_query("SELECT total FROM student WHERE id = 1").get_result(&mut connection)?;
+        let row: Row =
+            diesel::sql_query("SELECT total FROM student WHERE id = 1").get_result(&mut connection)?;
         let expected = RECORDS * (RECORDS + 1) / 2;
         if row.total == expected {
             println!("total = {} = 1 + 2 + .. + {RECORDS}: every record counted exactly once", row.total);

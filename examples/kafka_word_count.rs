@@ -55,7 +55,10 @@ fn kafka_word_count(args: &Args) {
     let counts = words.key_by(|word| *word).count();
 
     counts.sink(
-        sql::upsert(&args.database_url, "word_counts").key(["word"]).columns(["word", "n"]).prepare(args.table()),
+        sql::upsert(&args.database_url, "word_counts")
+            .key(["word"])
+            .columns(["word", "n"])
+            .prepare(args.table()),
     );
 }
 

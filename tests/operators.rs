@@ -13,6 +13,7 @@ use std::{
 
 use common::{Collected, run, sorted};
 use flow::{
+    Stream,
     collection::{collection, iterate, range},
     file, pipeline,
 };

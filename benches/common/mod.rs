@@ -14,7 +14,8 @@ use flow::{
     BoxError,
     checkpoint::CheckpointId,
     sink::{
-        CommitError, Committed, ExactlyOnce, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, Write,
+        CommitError, Committed, ExactlyOnce, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext,
+        SinkWriter, Write,
     },
 };
 

@@ -41,17 +41,14 @@ impl Errors {
     }
 
     /// As `compile_error!`s.
-    pub(crate) fn to_compile_errors(&self) -> TokenStream {
-        self.0
-            .iter()
-            .map(|error| {
-                let message = &error.message;
-                let (first, last) = error.span;
-                // An error spans from the path's first token to the last of the arguments.
-                let path = quote_spanned!(first=> ::core::compile_error);
-                quote_spanned!(last=> #path!{ #message })
-            })
-            .collect()
+    pub(crate) fn to_compile_errors(&self) -> impl Iterator<Item = TokenStream> {
+        self.0.iter().map(|error| {
+            let message = &error.message;
+            let (first, last) = error.span;
+            // An error spans from the path's first token to the last of the arguments.
+            let path = quote_spanned!(first=> ::core::compile_error);
+            quote_spanned!(last=> #path!{ #message })
+        })
     }
 }
 
@@ -90,13 +87,7 @@ pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
 /// The optimal string alignment distance: edits and swaps of neighbours (Damerau 1964, in its restricted form).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    for j in 0..=b.len() {
-        rows[0][j] = j;
-    }
+    let mut rows: Vec<Vec<usize>> = (0..=a.len()).map(|i| (i..=i + b.len()).collect()).collect();
     for i in 1..=a.len() {
         for j in 1..=b.len() {
             let same = usize::from(a[i - 1] != b[j - 1]);

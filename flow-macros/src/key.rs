@@ -39,6 +39,7 @@ pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
         }
         #[automatically_derived]
         impl #impl_generics #private::Key for #name #ty_generics #where_clause {
+            type Stored = Self;
             #[inline]
             fn is(&self, stored: &Self) -> bool { self == stored }
             #[inline]

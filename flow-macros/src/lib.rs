@@ -1,7 +1,7 @@
 //! The `#[pipeline]` macro of `flow`.
 //!
-//! Five stages, each consuming what the former made: [`parse`] finds options and method chains, [`graph`] connects
-//! them, [`check`] refuses what cannot work, [`fuse`] cuts the graph into operator chains, [`expand`] writes each
+//! Five stages, each consuming what the former made: `parse` finds options and method chains, `graph` connects
+//! them, `check` refuses what cannot work, `fuse` cuts the graph into operator chains, `expand` writes each
 //! chain as one loop.
 
 mod check;
@@ -12,6 +12,8 @@ mod graph;
 mod key;
 mod names;
 mod parse;
+#[cfg(test)]
+mod tests;
 mod vocab;
 
 use proc_macro::TokenStream;
@@ -19,7 +21,10 @@ use proc_macro::TokenStream;
 /// Compiles the declarative pipeline in a function into fused operator chains. See the documentation of `flow`.
 #[proc_macro_attribute]
 pub fn pipeline(options: TokenStream, function: TokenStream) -> TokenStream {
-    let function = syn::parse_macro_input!(function as syn::ItemFn);
+    let function = match syn::parse(function.clone()) {
+        Ok(function) => function,
+        Err(error) => return not_a_function(&error, function),
+    };
     let expanded = parse::pipeline(options.into(), &function)
         .and_then(graph::build)
         .and_then(check::all)
@@ -27,8 +32,18 @@ pub fn pipeline(options: TokenStream, function: TokenStream) -> TokenStream {
         .map(|forms| expand::function(&function, &forms));
     match expanded {
         Ok(tokens) => tokens.into(),
-        Err(errors) => expand::fallback(&function, errors).into(),
+        Err(errors) => expand::fallback(&function, &errors).into(),
     }
+}
+
+/// What is no function stays as it is, so that nothing else breaks.
+fn not_a_function(error: &syn::Error, mut item: TokenStream) -> TokenStream {
+    let mut errors = diag::Errors::default();
+    errors
+        .at_span(error.span(), "a pipeline is a function")
+        .help("write `#[pipeline]` above a `fn` with a body");
+    item.extend(errors.to_compile_errors().map(|error| TokenStream::from(quote::quote!(#error))));
+    item
 }
 
 /// Makes a type of your own a key: `#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize, Key)]`.

@@ -1,11 +1,21 @@
 //! Identifiers in generated code, and its one path into the runtime.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote;
+use quote::quote_spanned;
 
 /// The private door of the runtime.
 pub(crate) fn private() -> TokenStream {
-    quote!(::flow::__private)
+    private_at(Span::call_site())
+}
+
+/// The same, reported at `span`.
+pub(crate) fn private_at(span: Span) -> TokenStream {
+    quote_spanned!(span=> ::flow::__private)
+}
+
+/// Generated code that is reported at `span`.
+pub(crate) fn here(span: Span) -> Span {
+    Span::mixed_site().located_at(span)
 }
 
 /// A local of generated code: invisible to the user's closures, and they to it.
@@ -15,7 +25,14 @@ pub(crate) fn local(name: &str) -> Ident {
 
 /// The same, reported at `span` when rustc has something to say about it.
 pub(crate) fn local_at(name: &str, span: Span) -> Ident {
-    Ident::new(name, Span::mixed_site().located_at(span))
+    Ident::new(name, here(span))
+}
+
+/// A method of the runtime, called on behalf of the word at `span` with arguments of the user's own: rustc speaks of
+/// that word as if the user had called the method. With generated arguments [`local_at`] is right, since rustc blames
+/// an argument only where it and the method come from the same place.
+pub(crate) fn method(name: &str, span: Span) -> Ident {
+    Ident::new(name, span)
 }
 
 /// A local named after an operator.

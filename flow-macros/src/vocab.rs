@@ -104,7 +104,9 @@ impl Kind {
             Kind::Source => "source",
             Kind::Part => "part",
             Kind::Input => "input",
-            kind => OPERATORS.iter().find(|operator| operator.kind == kind).map_or("", |operator| operator.name),
+            kind => {
+                OPERATORS.iter().find(|operator| operator.kind == kind).map_or("", |operator| operator.name)
+            }
         }
     }
 

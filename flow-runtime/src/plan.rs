@@ -122,7 +122,49 @@ impl Plan {
     }
 }
 
+impl EdgePlan {
+    /// An edge.
+    #[must_use]
+    pub const fn new(from: usize, to: usize, ship: Ship) -> Self {
+        EdgePlan { from, to, ship }
+    }
+}
+
 impl OperatorPlan {
+    /// An operator without anything special. Generated code says the rest.
+    #[must_use]
+    pub const fn new(uid: &'static str, kind: &'static str, chain: usize) -> Self {
+        OperatorPlan { uid, name: uid, kind, parallelism: None, stateful: false, chain, part: None }
+    }
+
+    /// With a name for people.
+    #[must_use]
+    pub const fn name(mut self, name: &'static str) -> Self {
+        self.name = name;
+        self
+    }
+
+    /// With a parallelism of its own.
+    #[must_use]
+    pub const fn parallelism(mut self, parallelism: usize) -> Self {
+        self.parallelism = Some(parallelism);
+        self
+    }
+
+    /// With keyed state.
+    #[must_use]
+    pub const fn stateful(mut self) -> Self {
+        self.stateful = true;
+        self
+    }
+
+    /// A helper function.
+    #[must_use]
+    pub const fn part(mut self, plan: &'static Plan) -> Self {
+        self.part = Some(plan);
+        self
+    }
+
     /// Whether a checkpoint holds something of it.
     pub(crate) fn remembers(&self) -> bool {
         self.stateful || matches!(self.kind, "source" | "sink")

@@ -1,8 +1,51 @@
 //! The only door for generated code. No stability is promised behind it.
 
-use crate::source::Bounded;
+use crate::{source::Bounded, state::StateValue};
+
+/// An argument of a pipeline, as the job keeps it for its workers.
+pub fn keep<T: Argument + ?Sized>(argument: &T) -> T::Kept {
+    argument.keep()
+}
+
+/// What can be an argument of a pipeline.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a pipeline",
+    label = "every worker gets a copy of it",
+    note = "derive `Clone` for it, and make what it holds `Send + Sync` (`Arc` instead of `Rc`)"
+)]
+pub trait Argument {
+    /// What owns it.
+    type Kept;
+    /// Owns it.
+    fn keep(&self) -> Self::Kept;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: ToOwned<Owned: Send + Sync + 'static> + ?Sized> Argument for T {
+    type Kept = T::Owned;
+    fn keep(&self) -> T::Owned {
+        self.to_owned()
+    }
+}
+
+/// The definition of a pipeline that the macro has refused.
+#[derive(Debug)]
+pub enum Refused {}
+
+impl Definition for Refused {
+    const PLAN: &'static Plan = &Plan {
+        name: "",
+        guarantee: Guarantee::ExactlyOnce,
+        mode: Mode::Streaming,
+        checkpoint: None,
+        parallelism: None,
+        max_parallelism: None,
+        operators: &[],
+        edges: &[],
+    };
+}
 pub use crate::{
-    chain::{At, Edge, Wiring},
+    chain::{At, Stream, Wiring},
     job::{Definition, Job},
     plan::{EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
     record::{Lend, OwnPlain, OwnRecord, Owning, Plain, Record, Slot, Witness, WitnessPlain, WitnessRecord},
@@ -26,6 +69,47 @@ pub trait Fork: Clone {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Clone> Fork for T {}
+
+/// A copy of what a key's state holds, for what follows in the chain.
+#[inline(always)]
+pub fn copy<T: Lend>(held: &Option<T>) -> Slot<T>
+where
+    Option<T>: StateValue,
+{
+    Slot::new(held.clone().expect("it was put there just now"))
+}
+
+/// As [`copy`], for a record with what it is compared by.
+#[inline(always)]
+pub fn copy_best<B, T: Lend>(held: &Option<(B, T)>) -> Slot<T>
+where
+    Option<(B, T)>: StateValue,
+    T: Clone,
+{
+    Slot::new(held.as_ref().expect("it was put there just now").1.clone())
+}
+
+/// Whether `a` comes before `b`.
+#[inline(always)]
+pub fn less<T: PartialOrd>(a: &T, b: &T) -> bool {
+    a < b
+}
+
+/// A variable that closures of several chains capture.
+pub fn share<T: Share>(variable: &T) -> T {
+    variable.clone()
+}
+
+/// What closures of several chains can capture.
+#[diagnostic::on_unimplemented(
+    message = "a variable of type `{Self}` is captured by several operators, but cannot be cloned",
+    label = "each chain of operators gets a copy of what its closures capture",
+    note = "derive `Clone` for it, or wrap it in an `Arc`"
+)]
+pub trait Share: Clone {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> Share for T {}
 
 /// A source of a batch pipeline.
 pub fn bounded<S: Bounded>(source: S) -> S {

@@ -58,8 +58,8 @@ impl<T: Lend> Slot<T> {
 
 /// What may go from one subtask to another, or into a checkpoint.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot cross from one subtask to another",
-    label = "this has to be sent to another thread or process, or to a checkpoint",
+    message = "a record or key that cannot cross from one subtask to another",
+    label = "this has to be sent to another thread or process",
     note = "own it and make it `Send` (`Arc` instead of `Rc`), and derive `serde::Serialize` and `serde::Deserialize`"
 )]
 pub trait Portable: Send + Serialize + DeserializeOwned + 'static {}
@@ -239,7 +239,7 @@ tuples! {
 }
 
 /// A record of a type that [`Record`] does not know, owned as it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Plain<T>(pub T);
 

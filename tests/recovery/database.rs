@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use flow::sql::{
-    diesel::{self, Connection as _, QueryableByName, SqliteConnection, mysql::Mysql, pg::Pg, sql_types, sqlite::Sqlite},
+    diesel::{
+        self, Connection as _, QueryableByName, SqliteConnection, mysql::Mysql, pg::Pg, sql_types,
+        sqlite::Sqlite,
+    },
     diesel_async::{AsyncConnection as _, AsyncMysqlConnection, AsyncPgConnection, RunQueryDsl as AsyncRun},
 };
 
@@ -55,10 +58,12 @@ impl Database {
         let query = diesel::sql_query(statement);
         let done = runtime().block_on(async {
             if self.url.starts_with("postgres") {
-                let mut connection = AsyncPgConnection::establish(&self.url).await.expect("PostgreSQL answers");
+                let mut connection =
+                    AsyncPgConnection::establish(&self.url).await.expect("PostgreSQL answers");
                 AsyncRun::execute(query, &mut connection).await
             } else {
-                let mut connection = AsyncMysqlConnection::establish(&self.url).await.expect("MariaDB answers");
+                let mut connection =
+                    AsyncMysqlConnection::establish(&self.url).await.expect("MariaDB answers");
                 AsyncRun::execute(query, &mut connection).await
             }
         });

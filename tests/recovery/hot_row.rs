@@ -14,7 +14,17 @@ use crate::{
 };
 
 fn job(topic: &str, database: &Database, directory: &Path, parallelism: usize) -> Process {
-    let arguments = [
+    job_with(topic, database, directory, parallelism, &[])
+}
+
+fn job_with(
+    topic: &str,
+    database: &Database,
+    directory: &Path,
+    parallelism: usize,
+    more: &[&str],
+) -> Process {
+    let mut arguments = vec![
         "--brokers".to_owned(),
         address("FLOW_TEST_KAFKA"),
         "--topic".to_owned(),
@@ -28,6 +38,7 @@ fn job(topic: &str, database: &Database, directory: &Path, parallelism: usize) -
         "--checkpoint-interval".to_owned(),
         "50ms".to_owned(),
     ];
+    arguments.extend(more.iter().map(|&argument| argument.to_owned()));
     Process::example("kafka_to_sql", &arguments, &directory.join("log"))
 }
 
@@ -156,7 +167,7 @@ fn a_poison_record_is_named() {
     let producer = Producer::start(&topic, 1000, |n| if n == 500 { "many".to_owned() } else { points(n) });
     std::thread::sleep(Duration::from_secs(1));
     producer.stop();
-    let mut job = job(&topic, &database, directory.path(), 1);
+    let mut job = job_with(&topic, &database, directory.path(), 1, &["--restart-attempts", "2"]);
     let deadline = Instant::now() + Duration::from_secs(60);
     while job.ended().is_none() {
         assert!(Instant::now() < deadline, "the job did not give up:\n{}", job.log());
@@ -164,7 +175,8 @@ fn a_poison_record_is_named() {
     }
     let log = job.log();
     let last = log.lines().last().unwrap_or_default();
-    for part in ["error: operator `points.map`", "partition 0", "offset 125", "`many` is no number of points"] {
+    for part in ["error: operator `points.map`", "partition 0", "offset 125", "`many` is no number of points"]
+    {
         assert!(last.contains(part), "`{part}` is not in the last line:\n{log}");
     }
 }

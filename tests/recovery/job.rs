@@ -68,7 +68,9 @@ impl Process {
             match self.child.try_wait().expect("the job's status") {
                 Some(status) if status.success() => return,
                 Some(status) => panic!("the job ended with {status}:\n{}", self.log()),
-                None if Instant::now() > deadline => panic!("the job did not end in {within:?}:\n{}", self.log()),
+                None if Instant::now() > deadline => {
+                    panic!("the job did not end in {within:?}:\n{}", self.log())
+                }
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         }
@@ -92,8 +94,13 @@ impl Drop for Process {
 /// Cargo builds examples before tests, next to them.
 fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test's own path");
-    let path = test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST").join("examples").join(name);
-    assert!(path.exists(), "{} is missing: cargo builds it with the tests of the whole package", path.display());
+    let path =
+        test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST").join("examples").join(name);
+    assert!(
+        path.exists(),
+        "{} is missing: cargo builds it with the tests of the whole package",
+        path.display()
+    );
     path
 }
 

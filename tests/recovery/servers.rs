@@ -13,8 +13,9 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 
 /// An address from the environment. A test without its server fails; it is never skipped.
 pub(crate) fn address(variable: &str) -> String {
-    std::env::var(variable)
-        .unwrap_or_else(|_| panic!("{variable} is not set: run the tests by `tests/run`, which starts the servers"))
+    std::env::var(variable).unwrap_or_else(|_| {
+        panic!("{variable} is not set: run the tests by `tests/run`, which starts the servers")
+    })
 }
 
 /// `kill` or `start` a server.

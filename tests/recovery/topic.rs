@@ -21,8 +21,10 @@ use crate::servers::address;
 /// A new topic.
 pub(crate) fn create(name: &str, partitions: i32) -> String {
     let topic = format!("{name}-{:x}", std::process::id() as u128 ^ nanoseconds());
-    let admin: AdminClient<DefaultClientContext> =
-        ClientConfig::new().set("bootstrap.servers", address("FLOW_TEST_KAFKA")).create().expect("an admin client");
+    let admin: AdminClient<DefaultClientContext> = ClientConfig::new()
+        .set("bootstrap.servers", address("FLOW_TEST_KAFKA"))
+        .create()
+        .expect("an admin client");
     let new = NewTopic::new(&topic, partitions, TopicReplication::Fixed(1));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let options = AdminOptions::new().operation_timeout(Some(Duration::from_secs(30)));
@@ -59,7 +61,8 @@ impl Producer {
                 let due = began.elapsed().as_millis() as u64 * per_second / 1000;
                 while written < due {
                     let value = make(written);
-                    let record = BaseRecord::<(), _>::to(&topic).payload(&value).partition((written % 4) as i32);
+                    let record =
+                        BaseRecord::<(), _>::to(&topic).payload(&value).partition((written % 4) as i32);
                     match producer.send(record) {
                         Ok(()) => written += 1,
                         // The queue is full while the broker is away.

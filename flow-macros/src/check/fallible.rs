@@ -28,7 +28,14 @@ pub(crate) fn is_fallible(node: &Node) -> bool {
 fn may_fail(kind: Kind) -> bool {
     matches!(
         kind,
-        Kind::Map | Kind::Filter | Kind::FilterMap | Kind::FlatMap | Kind::Inspect | Kind::Sum | Kind::Min | Kind::Max
+        Kind::Map
+            | Kind::Filter
+            | Kind::FilterMap
+            | Kind::FlatMap
+            | Kind::Inspect
+            | Kind::Sum
+            | Kind::Min
+            | Kind::Max
     )
 }
 
@@ -37,7 +44,7 @@ pub(super) fn policies(graph: &Graph, errors: &mut Errors) {
     for node in &graph.nodes {
         if node.on_error.is_some() && !may_fail(node.kind) {
             errors
-                .at_span(node.span, format!("`on_error` after `{}`, which has no closure that may fail", node.kind.name()))
+                .at_span(node.on_error_span.unwrap_or(node.span), format!("`on_error` after `{}`, which has no closure that may fail", node.kind.name()))
                 .help("put it after the `map`, `filter`, `filter_map`, `flat_map` or `inspect` whose closure uses `?`");
         }
     }
@@ -87,7 +94,9 @@ fn ends_with_ok(body: &Expr) -> bool {
             _ => false,
         },
         Expr::Call(call) => match &*call.func {
-            Expr::Path(path) => path.path.segments.last().is_some_and(|name| name.ident == "Ok" || name.ident == "Err"),
+            Expr::Path(path) => {
+                path.path.segments.last().is_some_and(|name| name.ident == "Ok" || name.ident == "Err")
+            }
             _ => false,
         },
         Expr::If(branch) => match &branch.else_branch {

@@ -23,7 +23,9 @@ pub(super) fn keyed_streams(graph: &Graph, errors: &mut Errors) {
 /// An exchange says how records get to the next operator; another exchange or a union right behind it would undo it.
 pub(super) fn exchange_last(graph: &Graph, errors: &mut Errors) {
     for node in &graph.nodes {
-        let Some(undone) = node.inputs.iter().find(|input| undoes(graph, node.kind, **input)) else { continue };
+        let Some(undone) = node.inputs.iter().find(|input| undoes(graph, node.kind, **input)) else {
+            continue;
+        };
         let (before, after) = (graph.nodes[*undone].kind.name(), node.kind.name());
         errors
             .at_span(node.span, format!("`{after}` undoes the `{before}` before it"))

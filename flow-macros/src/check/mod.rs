@@ -1,7 +1,9 @@
 //! What can be refused before anything runs. One rule is one function, with its reason above it.
 
 mod fallible;
+mod inputs;
 mod keys;
+mod parallelism;
 mod reach;
 mod uids;
 
@@ -17,10 +19,12 @@ pub(crate) fn all(graph: Graph) -> Result<Graph, Errors> {
     reach::helper_output(&graph, &mut errors);
     keys::keyed_streams(&graph, &mut errors);
     keys::exchange_last(&graph, &mut errors);
+    inputs::once(&graph, &mut errors);
     uids::unique(&graph, &mut errors);
-    uids::forward_parallelism(&graph, &mut errors);
-    uids::misplaced_parallelism(&graph, &mut errors);
-    uids::exchange_parallelism(&graph, &mut errors);
+    parallelism::forward(&graph, &mut errors);
+    parallelism::readers(&graph, &mut errors);
+    parallelism::of_subtasks(&graph, &mut errors);
+    parallelism::below_max(&graph, &mut errors);
     fallible::policies(&graph, &mut errors);
     fallible::keys(&graph, &mut errors);
     errors.finish(graph)

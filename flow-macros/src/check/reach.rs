@@ -13,14 +13,23 @@ pub(super) fn sources(graph: &Graph, errors: &mut Errors) {
 
 /// Records that nobody takes would be computed for nothing, which is never what was meant.
 pub(super) fn sinks(graph: &Graph, errors: &mut Errors) {
+    if !graph.is_job() && graph.output.is_none() {
+        return;
+    }
     for (id, node) in graph.nodes.iter().enumerate() {
-        let used = node.kind == Kind::Sink || graph.output == Some(id) || graph.consumers(id).next().is_some();
+        let used =
+            node.kind == Kind::Sink || graph.output == Some(id) || graph.consumers(id).next().is_some();
         if used {
             continue;
         }
         match graph.bindings.iter().rfind(|binding| binding.node == id) {
-            Some(binding) => errors.at(&binding.name, format!("stream `{}` never reaches a sink", binding.name)),
-            None => errors.at_span(node.span, format!("what comes out of this `{}` never reaches a sink", node.kind.name())),
+            Some(binding) => {
+                errors.at(&binding.name, format!("stream `{}` never reaches a sink", binding.name))
+            }
+            None => errors.at_span(
+                node.span,
+                format!("what comes out of this `{}` never reaches a sink", node.kind.name()),
+            ),
         }
         .help(match graph.signature.shape {
             Shape::Job => "end it with `.sink(..)`, or remove it",
@@ -31,9 +40,13 @@ pub(super) fn sinks(graph: &Graph, errors: &mut Errors) {
 
 /// A helper function's value is a stream.
 pub(super) fn helper_output(graph: &Graph, errors: &mut Errors) {
-    if matches!(graph.signature.shape, Shape::Part { .. }) && graph.output.is_none() && graph.nodes.iter().all(|node| node.kind == Kind::Input || node.kind != Kind::Sink) {
-        errors
-            .at(&graph.signature.name, format!("helper function `{}` ends without a stream", graph.signature.name))
-            .help("end its body with the stream to return, without a semicolon");
+    if graph.is_job() || graph.output.is_some() {
+        return;
     }
+    let name = &graph.signature.name;
+    let last =
+        graph.nodes.iter().rfind(|node| node.kind != Kind::Input).map_or(name.span(), |node| node.span);
+    errors
+        .at_span(last, format!("helper function `{name}` ends without a stream"))
+        .help("end its body with the stream to return, without a semicolon");
 }

@@ -2,11 +2,12 @@
 //! chains use is cloned for each.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::Expr;
 
 use crate::{
     graph::{Graph, NodeId},
+    names::{here, private_at},
     parse::mentioned,
 };
 
@@ -18,7 +19,8 @@ pub(super) fn captures(
     elsewhere: &[NodeId],
 ) -> (TokenStream, TokenStream) {
     let (mut before, mut inside) = (TokenStream::new(), TokenStream::new());
-    let uses = |name, ids: &[NodeId]| ids.iter().flat_map(|id| closures(graph, *id)).any(|arg| mentioned(name, arg));
+    let uses =
+        |name, ids: &[NodeId]| ids.iter().flat_map(|id| closures(graph, *id)).any(|arg| mentioned(name, arg));
     let used_later = |name| {
         elsewhere.iter().flat_map(|id| &graph.nodes[*id].arguments).any(|argument| mentioned(name, argument))
     };
@@ -39,12 +41,15 @@ pub(super) fn captures(
         if !uses(name, operators) {
             continue;
         }
-        let mutable = local.mutable.then(|| quote!(mut));
+        let (mutable, allow) =
+            (local.mutable.then(|| quote!(mut)), local.mutable.then(|| quote!(#[allow(unused_mut)])));
         before.extend(if used_later(name) {
-            quote!(let #mutable #name = ::core::clone::Clone::clone(&#name);)
+            let private = private_at(here(name.span()));
+            let share = quote_spanned!(here(name.span())=> #private::share(&#name));
+            quote!(#allow let #mutable #name = #share;)
         } else if local.mutable {
             // The next worker's wiring has a variable of its own; this one belongs to the chain.
-            quote!(let mut #name = #name;)
+            quote!(#allow let mut #name = #name;)
         } else {
             quote!()
         });

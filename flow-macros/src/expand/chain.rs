@@ -1,8 +1,7 @@
 //! One chain: its handles, and its loop.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::spanned::Spanned;
 
 use super::{
     capture::captures,
@@ -12,7 +11,7 @@ use crate::{
     check::is_fallible,
     fuse::{Chain, Layout, Root, Step},
     graph::{Graph, NodeId},
-    names::{local, of_uid, private},
+    names::{here, local, local_at, method, private, private_at},
     parse::{Guarantee, Mode, Policy},
     vocab::Kind,
 };
@@ -23,8 +22,6 @@ pub(super) struct Loop<'g> {
     pub(super) layout: &'g Layout,
     /// Handles that the closure borrows for each batch.
     handles: Vec<Ident>,
-    /// Counters that it uses.
-    counters: Vec<Ident>,
     /// Operators whose functions it applies.
     operators: Vec<NodeId>,
     /// Aggregates of a batch pipeline, whose results come at the end.
@@ -33,7 +30,7 @@ pub(super) struct Loop<'g> {
 
 impl<'g> Loop<'g> {
     fn new(graph: &'g Graph, layout: &'g Layout) -> Self {
-        Loop { graph, layout, handles: Vec::new(), counters: Vec::new(), operators: Vec::new(), deferred: Vec::new() }
+        Loop { graph, layout, handles: Vec::new(), operators: Vec::new(), deferred: Vec::new() }
     }
 
     /// The operator's number at run time. Those of a helper function come after its caller's.
@@ -42,7 +39,7 @@ impl<'g> Loop<'g> {
     }
 
     pub(super) fn handle(&mut self, id: NodeId) -> Ident {
-        self.borrow(handle_name(&self.graph.nodes[id].uid))
+        self.borrow(handle_name(self.graph, id))
     }
 
     fn borrow(&mut self, handle: Ident) -> Ident {
@@ -52,12 +49,8 @@ impl<'g> Loop<'g> {
         handle
     }
 
-    pub(super) fn skipped(&mut self, id: NodeId) -> Ident {
-        let counter = of_uid("skipped_by_", &self.graph.nodes[id].uid);
-        if !self.counters.contains(&counter) {
-            self.counters.push(counter.clone());
-        }
-        counter
+    pub(super) fn skipped(&self, id: NodeId) -> Ident {
+        skipped_name(self.graph, id)
     }
 
     /// Everything that the record does after `id`.
@@ -67,9 +60,10 @@ impl<'g> Loop<'g> {
         for consumer in consumers {
             branches.push(if self.layout.cuts(self.graph, id, consumer) {
                 let out = self.borrow(cut_name(self.graph, id, consumer));
+                let span = self.graph.nodes[consumer].span;
                 match self.graph.nodes[consumer].kind {
                     Kind::Part => self.hand_over(&out),
-                    _ => self.forward(&out, id),
+                    _ => self.forward(&out, span),
                 }
             } else {
                 self.operators.push(consumer);
@@ -88,9 +82,11 @@ impl<'g> Loop<'g> {
         if branches.is_empty() {
             return last;
         }
-        let span = self.graph.nodes[id].span;
-        let (private, rec) = (private(), local("rec"));
-        let fork = quote_spanned!(span=> #private::fork(&#rec));
+        // The stream as the user calls it.
+        let binding = self.graph.bindings.iter().find(|binding| binding.node == id);
+        let span = binding.map_or(self.graph.nodes[id].span, |binding| binding.name.span());
+        let (private, rec) = (private_at(here(span)), local_at("rec", span));
+        let fork = quote_spanned!(here(span)=> #private::fork(&#rec));
         quote! {
             #({ let #rec = #fork; #branches })*
             #last
@@ -99,31 +95,38 @@ impl<'g> Loop<'g> {
 
     /// Into a helper function or out of it: its item types are written down, so records go as they are.
     fn hand_over(&self, out: &Ident) -> TokenStream {
-        let (private, target) = (private(), local("target"));
-        quote!(let #target = #out.forward_or_rebalance(); #out.send(#target, #private::Plain(#REC));)
+        let private = private();
+        self.send(out, &quote!(#private::Plain(#REC)))
     }
 
-    fn forward(&self, out: &Ident, from: NodeId) -> TokenStream {
-        let (target, own) = (local("target"), self.own(self.graph.nodes[from].span));
-        quote!(let #target = #out.forward_or_rebalance(); #out.send(#target, #own);)
+    fn forward(&self, out: &Ident, span: Span) -> TokenStream {
+        self.send(out, &self.own(span))
+    }
+
+    fn send(&self, out: &Ident, record: &TokenStream) -> TokenStream {
+        let target = local("target");
+        quote!(let #target = #out.forward_or_rebalance(); #out.send(#target, #record);)
     }
 
     /// The closure, with what it captures. `cloned` are handles that other closures of the chain use too.
-    fn closure(&self, parameter: &TokenStream, body: &TokenStream, first: &TokenStream, share: bool, elsewhere: &[NodeId]) -> TokenStream {
+    fn closure(
+        &self,
+        parameter: &TokenStream,
+        body: &TokenStream,
+        first: &TokenStream,
+        share: bool,
+        elsewhere: &[NodeId],
+    ) -> TokenStream {
         let private = private();
         let at = local("at");
-        let (handles, counters) = (&self.handles, &self.counters);
+        let handles = &self.handles;
         let (before, inside) = captures(self.graph, &self.operators, elsewhere);
         let clone = share.then(|| quote!(#(let #handles = ::core::clone::Clone::clone(&#handles);)*));
         let base = (!self.graph.is_job()).then(|| {
             let (base, chain) = (local("base"), local("chain"));
             quote!(let #base = #chain.base();)
         });
-        let _ = counters;
-        quote! {{
-            #clone
-            #base
-            #before
+        let closure = quote! {
             move |#parameter| {
                 #inside
                 #(let mut #handles = #handles.borrow_mut();)*
@@ -131,7 +134,9 @@ impl<'g> Loop<'g> {
                 #body
                 ::core::result::Result::Ok(())
             }
-        }}
+        };
+        let prepare = quote!(#clone #base #before);
+        if prepare.is_empty() { closure } else { quote!({ #prepare #closure }) }
     }
 }
 
@@ -148,12 +153,17 @@ fn index(graph: &Graph, id: NodeId) -> TokenStream {
 
 /// The edge and the output of a cut between two operators.
 fn cut_name(graph: &Graph, from: NodeId, to: NodeId) -> Ident {
-    of_uid("to_", &format!("{}_from_{}", graph.nodes[to].uid, graph.nodes[from].uid))
+    local(&format!("to_{}_from_{}", handle_name(graph, to), handle_name(graph, from)))
 }
 
 /// The variable that holds the receiving end of an edge.
 fn edge_name(output: &Ident) -> Ident {
-    of_uid("edge_", &output.to_string())
+    local(&format!("edge_{output}"))
+}
+
+/// The counter of an operator that skips records.
+fn skipped_name(graph: &Graph, id: NodeId) -> Ident {
+    local(&format!("skipped_by_{}", handle_name(graph, id)))
 }
 
 fn parallelism(value: Option<usize>) -> TokenStream {
@@ -172,15 +182,19 @@ pub(super) fn incoming(graph: &Graph, layout: &Layout, to: NodeId) -> Vec<Ident>
     node.inputs
         .iter()
         .filter(|from| layout.cuts(graph, **from, to))
-        .map(|from| edge_name(&cut_name(graph, *from, to)))
+        .map(|from| {
+            let mut edge = edge_name(&cut_name(graph, *from, to));
+            edge.set_span(here(node.span));
+            edge
+        })
         .collect()
 }
 
 /// The edge on which what comes out of `node` arrives.
 pub(super) fn outgoing(graph: &Graph, node: NodeId) -> Ident {
     match &graph.nodes[node].input {
-        Some(parameter) => of_uid("input_", &parameter.to_string()),
-        None => edge_name(&handle_name(&graph.nodes[node].uid)),
+        Some(parameter) => parameter.clone(),
+        None => edge_name(&handle_name(graph, node)),
     }
 }
 
@@ -204,7 +218,13 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
     let (private, flow, variable) = (private(), local("flow"), local("chain"));
     let mut later = later(later_steps);
     // A key is made in the chain of the state, by the closure of the chain before.
-    later.extend(later.clone().iter().filter(|id| graph.nodes[**id].kind.keyed()).flat_map(|id| &graph.nodes[*id].inputs));
+    later.extend(
+        later
+            .clone()
+            .iter()
+            .filter(|id| graph.nodes[**id].kind.keyed())
+            .flat_map(|id| &graph.nodes[*id].inputs),
+    );
 
     let begin = match chain.root {
         Root::Source(id) | Root::After(id) => id,
@@ -247,7 +267,10 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
             let method = source_method(graph, id);
             let local_index = syn::Index::from(id);
             let source = match graph.options.mode {
-                Mode::Batch => quote_spanned!(source.span()=> #private::bounded(#source)),
+                Mode::Batch => {
+                    let (private, span) = (private_at(graph.nodes[id].span), graph.nodes[id].span);
+                    quote_spanned!(span=> #private::bounded(#source))
+                }
                 Mode::Streaming => quote!(#source),
             };
             quote!(#variable.#method(#local_index, #source, #closure);)
@@ -261,6 +284,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
                 [edge] => quote!(&#edge),
                 edges => quote!(&[#(#edges),*]),
             };
+            let input = method("input", graph.nodes[begin].span);
             let loop_ = quote! {
                 for mut #slot in #batch.slots() {
                     let #REC = #slot.lend();
@@ -270,14 +294,16 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
             };
             let closure = main.closure(&batch_parameter(&batch), &loop_, &first, share, &others);
             let local_index = syn::Index::from(begin);
-            quote!(#variable.input(#local_index, #edges, #closure);)
+            quote!(#variable.#input(#local_index, #edges, #closure);)
         }
     };
     let mut seen: Vec<NodeId> = main.operators.clone();
     let finish = finishes.iter().map(|(id, finish, body)| {
         let first = index(graph, *id);
         let mut others = later.clone();
-        others.extend(finishes.iter().filter(|(other, _, _)| other > id).flat_map(|(_, finish, _)| &finish.operators));
+        others.extend(
+            finishes.iter().filter(|(other, _, _)| other > id).flat_map(|(_, finish, _)| &finish.operators),
+        );
         let closure = finish.closure(&TokenStream::new(), body, &first, true, &others);
         quote!(#variable.finish(#closure);)
     });
@@ -287,17 +313,22 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
     let (handles, edges) = handles(graph, layout, chain, &seen);
     let own: Vec<_> = chain.operators.iter().map(|id| syn::Index::from(*id)).collect();
     let chain_parallelism = parallelism(chain.parallelism.filter(|_| !layout.single));
-    let bind = (!edges.is_empty()).then(|| quote!(let (#(#edges,)*) =));
-    let give = (!edges.is_empty()).then(|| quote!((#(#edges,)*)));
-    quote! {
-        #bind {
+    let block = |edges| {
+        quote! {{
             let mut #variable = #flow.chain(&[#(#own),*], #chain_parallelism);
             #handles
             #source
             #(#finish)*
-            #give
-        };
-    }
+            #edges
+        }}
+    };
+    let edges = match &edges[..] {
+        [] => return block(quote!()),
+        [edge] => quote!(#edge),
+        edges => quote!((#(#edges),*)),
+    };
+    let block = block(edges.clone());
+    quote!(let #edges = #block;)
 }
 
 fn batch_parameter(batch: &Ident) -> TokenStream {
@@ -311,18 +342,22 @@ fn source_method(graph: &Graph, id: NodeId) -> Ident {
         Guarantee::AtMostOnce => "source",
         Guarantee::ExactlyOnce | Guarantee::AtLeastOnce => "rewindable_source",
     };
-    Ident::new(name, graph.nodes[id].span.resolved_at(proc_macro2::Span::mixed_site()))
+    method(name, graph.nodes[id].span)
 }
 
 /// The states, sinks, outputs and counters of a chain, and the edges that leave it.
 fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (TokenStream, Vec<Ident>) {
     let variable = local("chain");
     let (mut handles, mut edges) = (TokenStream::new(), Vec::new());
-    let mut output = |name: &Ident, forward: bool, receivers: Option<usize>| {
+    let mut output = |name: &Ident, span: Span, forward: Option<bool>, receivers: Option<usize>| {
         let edge = edge_name(name);
         let receivers = parallelism(receivers.filter(|_| !layout.single));
         edges.push(edge.clone());
-        quote!(let (#name, #edge) = #variable.output(#forward, #receivers);)
+        let (output, forward) = match forward {
+            Some(forward) => (method("output", span), quote!(#forward,)),
+            None => (method("hand_over", span), quote!()),
+        };
+        quote!(let (#name, #edge) = #variable.#output(#forward #receivers);)
     };
     let mut senders: Vec<NodeId> = chain.operators.clone();
     if let Root::After(id) = chain.root {
@@ -330,26 +365,28 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
     }
     for &id in &chain.operators {
         let node = &graph.nodes[id];
-        let (name, local_index) = (handle_name(&node.uid), syn::Index::from(id));
+        let (name, local_index) = (handle_name(graph, id), syn::Index::from(id));
         match node.kind {
             Kind::Sink => {
                 let sink = &node.arguments[0];
-                let method = match graph.options.guarantee {
-                    Guarantee::ExactlyOnce if graph.is_job() => "exactly_once_sink",
-                    _ => "sink",
+                let add = match graph.options.guarantee {
+                    Guarantee::ExactlyOnce if graph.is_job() => method("exactly_once_sink", node.span),
+                    _ => method("sink", node.span),
                 };
-                let method = Ident::new(method, node.span.resolved_at(proc_macro2::Span::mixed_site()));
-                handles.extend(quote!(let #name = #variable.#method(#local_index, #sink);));
+                handles.extend(quote!(let #name = #variable.#add(#local_index, #sink);));
             }
-            kind if kind.keyed() => handles.extend(quote!(let #name = #variable.keyed(#local_index);)),
+            kind if kind.keyed() => {
+                let keyed = local_at("keyed", node.span);
+                handles.extend(quote!(let #name = #variable.#keyed(#local_index);));
+            }
             kind if kind.exchange() && !layout.single => {
-                let declare = output(&name, kind == Kind::Forward, graph.receivers(id));
+                let declare = output(&name, node.span, Some(kind == Kind::Forward), graph.receivers(id));
                 handles.extend(declare);
             }
             _ => {}
         }
         if is_fallible(node) && node.on_error.unwrap_or(graph.options.on_error) == Policy::Skip {
-            let counter = of_uid("skipped_by_", &node.uid);
+            let counter = skipped_name(graph, id);
             handles.extend(quote!(let #counter = #variable.skipped(#local_index);));
         }
         if node.kind == Kind::Fold {
@@ -378,11 +415,13 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 true => graph.nodes[from].parallelism,
                 false => graph.nodes[to].parallelism,
             };
-            let declare = output(&cut_name(graph, from, to), true, receivers);
+            let forward = (graph.nodes[to].kind != Kind::Part).then_some(true);
+            let declare = output(&cut_name(graph, from, to), graph.nodes[to].span, forward, receivers);
             handles.extend(declare);
         }
-        if graph.output == Some(from) {
-            let declare = output(&local("to_caller"), true, None);
+        // What leaves by an exchange is handed over behind it.
+        if graph.output == Some(from) && (!layout.ends(graph, from) || chain.root == Root::After(from)) {
+            let declare = output(&local("to_caller"), graph.nodes[from].span, None, None);
             handles.extend(declare);
         }
     }

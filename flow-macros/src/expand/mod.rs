@@ -10,14 +10,14 @@ mod plan;
 pub(crate) use fallback::fallback;
 
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::ItemFn;
+use quote::{quote, quote_spanned};
+use syn::{ItemFn, Stmt};
 
 use crate::{
     fuse::{Forms, Layout, Step},
     graph::Graph,
-    names::{local, private},
-    parse::Parameter,
+    names::{local, private, private_at},
+    parse::{Parameter, bound},
 };
 
 /// The whole function.
@@ -25,7 +25,8 @@ pub(crate) fn function(function: &ItemFn, forms: &Forms) -> TokenStream {
     let graph = &forms.graph;
     let definition = definition(function, &plan::plan(graph, forms));
     let wiring = wiring(forms);
-    let function = if graph.is_job() { job(function, graph, &wiring) } else { part::part(function, graph, &wiring) };
+    let function =
+        if graph.is_job() { job(function, graph, &wiring) } else { part::part(function, graph, &wiring) };
     quote!(#definition #function)
 }
 
@@ -33,17 +34,12 @@ pub(crate) fn function(function: &ItemFn, forms: &Forms) -> TokenStream {
 fn definition(function: &ItemFn, plan: &TokenStream) -> TokenStream {
     let private = private();
     let (vis, name) = (&function.vis, &function.sig.ident);
-    let doc = format!("The plan of the pipeline [`{name}`](fn@{name}).");
-    let (impl_generics, ty_generics, where_clause) = function.sig.generics.split_for_impl();
-    let generics = &function.sig.generics;
-    let types = function.sig.generics.type_params().map(|parameter| &parameter.ident);
+    let doc = format!(" The plan of the pipeline [`{name}`](fn@{name}).");
     quote! {
         #[doc = #doc]
-        #[allow(non_camel_case_types)]
-        #vis struct #name #generics #where_clause {
-            types: ::core::marker::PhantomData<fn() -> (#(#types,)*)>,
-        }
-        impl #impl_generics #private::Definition for #name #ty_generics #where_clause {
+        #[allow(dead_code, non_camel_case_types)]
+        #vis enum #name {}
+        impl #private::Definition for #name {
             const PLAN: &'static #private::Plan = #plan;
         }
     }
@@ -54,33 +50,58 @@ fn job(function: &ItemFn, graph: &Graph, wiring: &TokenStream) -> TokenStream {
     let private = private();
     let (attrs, vis, name, inputs) =
         (&function.attrs, &function.vis, &function.sig.ident, &function.sig.inputs);
-    let (impl_generics, ty_generics, where_clause) = function.sig.generics.split_for_impl();
+    let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
     let flow = local("flow");
-    let plain = &graph.plain;
+    let plain = plain(graph);
     let parameters = &graph.signature.parameters;
+    let choices = choices();
     // Each worker wires the job for itself, and again after a failure.
     let keep = parameters.iter().map(keep);
     let lend = parameters.iter().map(lend);
     quote! {
         #(#attrs)*
-        #vis fn #name #impl_generics (#inputs) -> #private::Job<#name #ty_generics> #where_clause {
+        #vis fn #name #impl_generics (#inputs) -> #private::Job<#name> #where_clause {
             #(#keep)*
             #private::Job::new(move |#flow: &mut #private::Wiring| {
+                #choices
                 #(#lend)*
-                #(#plain)*
+                #plain
                 #wiring
             })
         }
     }
 }
 
+/// The statements that are not about streams. A closure that changes a variable of theirs works on its chain's own.
+fn plain(graph: &Graph) -> TokenStream {
+    graph
+        .plain
+        .iter()
+        .map(|statement| {
+            let changed =
+                matches!(statement, Stmt::Local(local) if bound(&local.pat).iter().any(|name| name.mutable));
+            let allow = changed.then(|| quote!(#[allow(unused_mut)]));
+            quote!(#allow #statement)
+        })
+        .collect()
+}
+
+/// The traits whose methods choose how a record is owned.
+fn choices() -> TokenStream {
+    let private = private();
+    quote! {
+        #[allow(unused_imports)]
+        use #private::{OwnPlain as _, OwnRecord as _, WitnessPlain as _, WitnessRecord as _};
+    }
+}
+
 /// Owns a parameter for as long as the job lives.
 fn keep(parameter: &Parameter) -> TokenStream {
     let name = &parameter.name;
-    match parameter.referent() {
-        Some(_) => quote!(let #name = ::std::borrow::ToOwned::to_owned(#name);),
-        None => quote!(),
-    }
+    let (private, span) = (private_at(name.span()), name.span());
+    let reference = parameter.referent().is_none().then(|| quote_spanned!(span=> &));
+    let kept = quote_spanned!(span=> #private::keep(#reference #name));
+    quote!(let #name = #kept;)
 }
 
 /// Gives the wiring the parameter in its declared type.

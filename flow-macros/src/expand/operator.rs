@@ -1,14 +1,14 @@
 //! One operator of a loop: the code that works on `rec` and then does what follows.
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::quote;
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, spanned::Spanned};
 
 use super::chain::Loop;
 use crate::{
     check::is_fallible,
-    graph::NodeId,
-    names::{local, local_at, of_uid, private},
+    graph::{Graph, NodeId},
+    names::{here, local, local_at, method, of_uid, private, private_at},
     parse::{Mode, Policy},
     vocab::Kind,
 };
@@ -27,6 +27,11 @@ fn function(argument: &Expr, bound: &Ident) -> TokenStream {
     }
 }
 
+/// Where an expression ends: on stable Rust its span is only where it begins.
+fn last_span(expression: &Expr) -> Span {
+    expression.to_token_stream().into_iter().last().map_or_else(Span::call_site, |token| token.span())
+}
+
 /// The variable of a function that is made before the loop, if it is no closure and no path.
 pub(super) fn bound_function(id: NodeId, index: usize, argument: &Expr) -> Option<Ident> {
     match argument {
@@ -42,28 +47,42 @@ impl Loop<'_> {
         match node.kind {
             Kind::Map => {
                 let next = self.children(id);
-                self.value(id, quote!(#REC), |value| quote!(let #REC = #value; #next))
+                self.value(id, quote!(#REC), None, |value| quote!(let #REC = #value; #next))
             }
             Kind::Filter => {
                 let next = self.children(id);
-                self.value(id, quote!(&#REC), |value| quote!(if #value { #next }))
+                self.value(id, quote!(&#REC), Some(quote!(bool)), |value| quote!(if #value { #next }))
             }
             Kind::FilterMap => {
                 let next = self.children(id);
-                self.value(id, quote!(#REC), |value| quote!(if let ::core::option::Option::Some(#REC) = #value { #next }))
+                self.value(
+                    id,
+                    quote!(#REC),
+                    Some(quote!(::core::option::Option<_>)),
+                    |value| quote!(if let ::core::option::Option::Some(#REC) = #value { #next }),
+                )
             }
             Kind::FlatMap => {
                 let (next, at, operator) = (self.children(id), local("at"), self.index(id));
                 // The iterator's own code runs between the records, so the position goes back to it.
-                self.value(id, quote!(#REC), |value| quote!(for #REC in #value { #next #at.enter(#operator); }))
+                self.value(id, quote!(#REC), None, |value| {
+                    quote! {
+                        #[allow(for_loops_over_fallibles)]
+                        for #REC in #value {
+                            #next
+                            #at.enter(#operator);
+                        }
+                    }
+                })
             }
             Kind::Inspect => {
                 let next = self.children(id);
-                self.value(id, quote!(&#REC), |value| quote!(#value; #next))
+                self.value(id, quote!(&#REC), None, |value| quote!(#value; #next))
             }
             Kind::Sink => {
                 let (at, sink, operator) = (local("at"), self.handle(id), self.index(id));
-                quote!(#at.enter(#operator); #at.written(#sink.write(#REC))?;)
+                let (write, rec) = (local_at("write", node.span), local_at("rec", node.span));
+                quote!(#at.enter(#operator); #at.written(#sink.#write(#rec))?;)
             }
             kind if kind.keyed() => self.aggregate(id),
             kind if kind.exchange() && !self.layout.single => self.exchange(id),
@@ -72,23 +91,39 @@ impl Loop<'_> {
         }
     }
 
-    /// Applies the operator's function to `argument`, and gives the value to `then`.
-    fn value(&mut self, id: NodeId, argument: TokenStream, then: impl FnOnce(TokenStream) -> TokenStream) -> TokenStream {
+    /// Applies the operator's function to `argument`, and gives the value to `then`. Where `ty` says what the value is,
+    /// a function that returns something else is reported where it does.
+    fn value(
+        &mut self,
+        id: NodeId,
+        argument: TokenStream,
+        ty: Option<TokenStream>,
+        then: impl FnOnce(TokenStream) -> TokenStream,
+    ) -> TokenStream {
         let node = &self.graph.nodes[id];
         let (at, operator) = (local("at"), self.index(id));
         let Some(given) = node.arguments.first() else { return TokenStream::new() };
         let f = function(given, &local(&format!("function_{id}_0")));
+        let types = ty.map(|ty| quote!(::<_, #ty>));
         if !is_fallible(node) {
-            return then(quote!(#at.call(#operator, #argument, #f)));
+            // What is wrong with the value is wrong with the function.
+            let at = local_at("at", given.span());
+            let call = method("call", node.span);
+            let mut arguments = Group::new(Delimiter::Parenthesis, quote!(#operator, #argument, #f));
+            arguments.set_span(here(last_span(given)));
+            return then(quote!(#at.#call #types #arguments));
         }
         match node.on_error.unwrap_or(self.graph.options.on_error) {
-            Policy::Fail => then(quote!(#at.attempt(#operator, #argument, #f)?)),
+            Policy::Fail => {
+                let attempt = method("attempt", node.span);
+                then(quote!(#at.#attempt #types(#operator, #argument, #f)?))
+            }
             Policy::Skip => {
                 let skipped = self.skipped(id);
-                let value = local("value");
+                let (value, attempt) = (local("value"), method("attempt_or_skip", node.span));
                 let then = then(quote!(#value));
                 quote! {
-                    if let ::core::option::Option::Some(#value) = #at.attempt_or_skip(#operator, &#skipped, #argument, #f) {
+                    if let ::core::option::Option::Some(#value) = #at.#attempt #types(#operator, &#skipped, #argument, #f) {
                         #then
                     }
                 }
@@ -99,17 +134,13 @@ impl Loop<'_> {
     /// The record's key, by the closure of the `key_by` that the operator reads from.
     fn key(&self, key_by: NodeId) -> (TokenStream, Ident) {
         let node = &self.graph.nodes[key_by];
-        let (at, operator) = (local("at"), self.index(key_by));
-        let Some(given) = node.arguments.last() else { return (TokenStream::new(), local("key")) };
+        // Every use of the key is reported where it is made.
+        let (at, key, operator) = (local("at"), local_at("key", node.span), self.index(key_by));
+        let Some(given) = node.arguments.last() else { return (TokenStream::new(), key) };
         let index = node.arguments.len() - 1;
         let f = function(given, &local(&format!("function_{key_by}_{index}")));
-        // What is wrong with the key is wrong where the closure makes it.
-        let span = match given {
-            Expr::Closure(closure) => closure.body.span(),
-            other => other.span(),
-        };
-        let key = local_at("key", span);
-        (quote!(let #key = #at.call(#operator, &#REC, #f);), key)
+        let call = method("call", node.span);
+        (quote!(let #key = #at.#call(#operator, &#REC, #f);), key)
     }
 
     fn aggregate(&mut self, id: NodeId) -> TokenStream {
@@ -125,18 +156,20 @@ impl Loop<'_> {
             self.children(id)
         };
         let emit = if batch { TokenStream::new() } else { quote!(let #REC =) };
+        let (tally, state, slot) =
+            (local_at("tally", node.span), local_at("value", node.span), local_at("slot", node.span));
         match node.kind {
             Kind::Sum | Kind::Min | Kind::Max => {
-                let method = match node.kind {
-                    Kind::Sum => local_at("add", node.span),
-                    Kind::Min => local_at("keep_min", node.span),
-                    _ => local_at("keep_max", node.span),
+                let update = match node.kind {
+                    Kind::Sum => "add",
+                    Kind::Min => "keep_min",
+                    _ => "keep_max",
                 };
-                let value = local("projected");
-                let update = self.value(id, quote!(&#REC), |projected| {
+                let (update, value) = (local_at(update, node.span), local("projected"));
+                let update = self.value(id, quote!(&#REC), None, |projected| {
                     quote! {
                         let #value = #projected;
-                        #emit #at.check(#table.#method(#key, #value))?;
+                        #emit #at.check(#table.#update(#key, #value))?;
                         #next
                     }
                 });
@@ -145,82 +178,83 @@ impl Loop<'_> {
             Kind::Count => quote! {
                 #make_key
                 #at.enter(#operator);
-                #emit #at.check(#table.tally(#key))?;
+                #emit #at.check(#table.#tally(#key))?;
                 #next
             },
             Kind::Fold => {
                 let (accumulator, initial) = (local("accumulator"), local(&format!("initial_{id}")));
+                let call2 = method("call2", node.span);
                 let Some(given) = node.arguments.get(1) else { return TokenStream::new() };
                 let f = function(given, &local(&format!("function_{id}_1")));
-                let emit = (!batch).then(|| quote!(let #REC = (#key, ::core::clone::Clone::clone(&*#accumulator));));
+                let emit =
+                    (!batch).then(|| quote!(let #REC = (#key, ::core::clone::Clone::clone(&*#accumulator));));
                 quote! {
                     #make_key
-                    let #accumulator = #table.value(&#key, || ::core::clone::Clone::clone(&#initial));
-                    #at.call2(#operator, &mut *#accumulator, &#REC, #f);
+                    let #accumulator = #table.#state(&#key, || ::core::clone::Clone::clone(&#initial));
+                    #at.#call2(#operator, &mut *#accumulator, &#REC, #f);
                     #emit
                     #next
                 }
             }
             Kind::Reduce => {
-                let (held, previous, witness) = (local("held"), local("previous"), self.witness(&table));
+                let (held, previous, before) =
+                    (local_at("held", node.span), local("previous"), local("before"));
+                let (private, own, call2) = (private(), self.own(node.span), method("call2", node.span));
                 let Some(given) = node.arguments.first() else { return TokenStream::new() };
                 let f = function(given, &local(&format!("function_{id}_0")));
-                let (private, own) = (private(), self.own(node.span));
-                let (keep, rest) = if batch {
-                    (quote!(*#held = ::core::option::Option::Some(#own);), TokenStream::new())
-                } else {
-                    let copy = local("copy");
-                    let own = self.own_named(&copy, node.span);
-                    (
-                        quote! {
-                            let #copy = ::core::clone::Clone::clone(&#REC);
-                            *#held = ::core::option::Option::Some(#own);
-                        },
-                        next,
-                    )
-                };
+                let witness = self.witness(&table, node.span);
+                let emit = (!batch).then(|| self.emit_held("copy", &held, node.span, &next));
                 quote! {
                     #witness
                     #make_key
-                    let #held = #table.slot(&#key);
+                    let #held = #table.#slot(&#key);
                     let mut #previous = #held.take().map(#private::Slot::new);
                     let #REC = match &mut #previous {
-                        ::core::option::Option::Some(slot) => #at.call2(#operator, slot.lend(), #REC, #f),
+                        ::core::option::Option::Some(#before) => #at.#call2(#operator, #before.lend(), #REC, #f),
                         ::core::option::Option::None => #REC,
                     };
-                    #keep
-                    #rest
+                    *#held = ::core::option::Option::Some(#own);
+                    #emit
                 }
             }
             Kind::MinBy | Kind::MaxBy => {
-                let (held, by, kept, copy) = (local("held"), local("by"), local("kept"), local("copy"));
-                let witness = self.witness_by(&table, &by);
+                let (held, by, best) =
+                    (local_at("held", node.span), local_at("by", node.span), local_at("best", node.span));
+                let (own, call, own_value) =
+                    (self.own(node.span), method("call", node.span), method("own", node.span));
                 let Some(given) = node.arguments.first() else { return TokenStream::new() };
                 let f = function(given, &local(&format!("function_{id}_0")));
-                let (private, own) = (private(), self.own_named(&copy, node.span));
-                let better = if node.kind == Kind::MinBy { quote!(<) } else { quote!(>) };
-                let emit = (!batch).then(|| {
-                    quote! {
-                        let mut #kept = #private::Slot::new(::core::clone::Clone::clone(&#held.1));
-                        let #REC = #kept.lend();
-                    }
-                });
+                let witness = self.witness_by(&table, &by, node.span);
+                let private = private_at(here(node.span));
+                let own_by = quote!(#private::Owning::new(#at.#call(#operator, &#REC, #f)).#own_value());
+                let better = match node.kind {
+                    Kind::MinBy => quote_spanned!(here(node.span)=> #private::less(&#by, #best)),
+                    _ => quote_spanned!(here(node.span)=> #private::less(#best, &#by)),
+                };
+                let emit = (!batch).then(|| self.emit_held("copy_best", &held, node.span, &next));
                 quote! {
                     #make_key
-                    let #by = #at.call(#operator, &#REC, #f);
+                    let #by = #own_by;
                     #witness
-                    let #held = #table.slot(&#key);
-                    if #held.as_ref().is_none_or(|held| #by #better held.0) {
-                        let #copy = #REC;
+                    let #held = #table.#slot(&#key);
+                    if #held.as_ref().is_none_or(|(#best, _)| #better) {
                         *#held = ::core::option::Option::Some((#by, #own));
                     }
-                    if let ::core::option::Option::Some(#held) = &*#held {
-                        #emit
-                        #next
-                    }
+                    #emit
                 }
             }
             _ => TokenStream::new(),
+        }
+    }
+
+    /// What follows gets a copy of the record that is held.
+    fn emit_held(&self, copy: &str, held: &Ident, span: Span, next: &TokenStream) -> TokenStream {
+        let (private, copy, kept) = (private_at(here(span)), local_at(copy, span), local("kept"));
+        let copy = quote_spanned!(here(span)=> #private::#copy(#held));
+        quote! {
+            let mut #kept = #copy;
+            let #REC = #kept.lend();
+            #next
         }
     }
 
@@ -229,10 +263,10 @@ impl Loop<'_> {
         let node = &self.graph.nodes[id];
         let (table, key, value, at) = (self.handle(id), local("key"), local("value"), local("at"));
         let (private, next) = (private(), self.children(id));
-        let begin = quote!(#at.next(););
+        let (begin, results) = (quote!(#at.next();), local_at("results", node.span));
         match node.kind {
             Kind::Reduce => quote! {
-                for (_, #value) in #table.results() {
+                for (_, #value) in #table.#results() {
                     #begin
                     if let ::core::option::Option::Some(#value) = #value {
                         let mut #value = #private::Slot::new(#value);
@@ -242,7 +276,7 @@ impl Loop<'_> {
                 }
             },
             Kind::MinBy | Kind::MaxBy => quote! {
-                for (_, #value) in #table.results() {
+                for (_, #value) in #table.#results() {
                     #begin
                     if let ::core::option::Option::Some((_, #value)) = #value {
                         let mut #value = #private::Slot::new(#value);
@@ -252,7 +286,7 @@ impl Loop<'_> {
                 }
             },
             _ => quote! {
-                for (mut #key, #value) in #table.results() {
+                for (mut #key, #value) in #table.#results() {
                     #begin
                     let #REC = (#key.lend(), #value);
                     #next
@@ -265,69 +299,55 @@ impl Loop<'_> {
     fn exchange(&mut self, id: NodeId) -> TokenStream {
         let node = &self.graph.nodes[id];
         let (at, out, target, operator) = (local("at"), self.handle(id), local("target"), self.index(id));
-        let own = self.own(node.span);
+        let (own, send) = (self.own(node.span), local_at("send", node.span));
         match node.kind {
             Kind::KeyBy => {
-                let (make_key, key) = self.key(id);
+                let ((make_key, key), by_key) = (self.key(id), local_at("by_key", node.span));
                 quote! {
-                    let #target = { #make_key #out.by_key(&#key) };
-                    #out.send(#target, #own);
+                    #make_key
+                    let #target = #out.#by_key(&#key);
+                    #out.#send(#target, #own);
                 }
             }
             Kind::PartitionCustom => {
                 let (make_key, key) = self.key(id);
+                let call2 = method("call2", node.span);
                 let Some(given) = node.arguments.first() else { return TokenStream::new() };
                 let f = function(given, &local(&format!("function_{id}_0")));
+                let (targets, custom) = (local_at("targets", node.span), local_at("custom", node.span));
                 quote! {
-                    let #target = {
-                        #make_key
-                        let targets = #out.targets();
-                        #at.call2(#operator, #key, targets, #f)
-                    };
-                    let #target = #at.check(#out.custom(#target))?;
-                    #out.send(#target, #own);
+                    #make_key
+                    let #target = #at.#call2(#operator, #key, #out.#targets(), #f);
+                    let #target = #at.check(#out.#custom(#target))?;
+                    #out.#send(#target, #own);
                 }
             }
-            Kind::Broadcast => quote!(#out.send_to_all(#own);),
+            Kind::Broadcast => {
+                let send_to_all = local_at("send_to_all", node.span);
+                quote!(#out.#send_to_all(#own);)
+            }
             kind => {
                 let choose = local(kind.name());
-                quote!(let #target = #out.#choose(); #out.send(#target, #own);)
+                quote!(let #target = #out.#choose(); #out.#send(#target, #own);)
             }
         }
     }
 
     /// `rec`, owned.
     pub(super) fn own(&self, span: Span) -> TokenStream {
-        self.own_named(&local("rec"), span)
-    }
-
-    fn own_named(&self, record: &Ident, span: Span) -> TokenStream {
-        let private = private();
-        let own = local_at("own", span);
-        quote! {{
-            #[allow(unused_imports)]
-            use #private::{OwnPlain as _, OwnRecord as _};
-            #private::Owning::new(#record).#own()
-        }}
+        let (private, own) = (private(), method("own", span));
+        quote!(#private::Owning::new(#REC).#own())
     }
 
     /// Tells the type of the state before the closure that works on it is checked.
-    fn witness(&self, table: &Ident) -> TokenStream {
-        let private = private();
-        quote! {{
-            #[allow(unused_imports)]
-            use #private::{WitnessPlain as _, WitnessRecord as _};
-            #table.holds(#private::Witness::new(&#REC).owned());
-        }}
+    fn witness(&self, table: &Ident, span: Span) -> TokenStream {
+        let (private, holds) = (private(), local_at("holds", span));
+        quote!(#table.#holds(#private::Witness::new(&#REC).owned());)
     }
 
-    fn witness_by(&self, table: &Ident, by: &Ident) -> TokenStream {
-        let private = private();
-        quote! {{
-            #[allow(unused_imports)]
-            use #private::{WitnessPlain as _, WitnessRecord as _};
-            #table.holds_by(&#by, #private::Witness::new(&#REC).owned());
-        }}
+    fn witness_by(&self, table: &Ident, by: &Ident, span: Span) -> TokenStream {
+        let (private, holds) = (private(), local_at("holds_by", span));
+        quote!(#table.#holds(&#by, #private::Witness::new(&#REC).owned());)
     }
 }
 
@@ -341,8 +361,11 @@ impl quote::ToTokens for Rec {
     }
 }
 
-/// The variable of an operator's state, sink or output.
-pub(super) fn handle_name(uid: &str) -> Ident {
-    of_uid("", uid)
+/// The variable of an operator's state, sink or output: its uid, as far as identifiers allow.
+pub(super) fn handle_name(graph: &Graph, id: NodeId) -> Ident {
+    let name = of_uid("", &graph.nodes[id].uid);
+    match graph.nodes[..id].iter().any(|before| of_uid("", &before.uid) == name) {
+        true => local(&format!("{name}_{id}")),
+        false => name,
+    }
 }
-

@@ -2,36 +2,28 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::ItemFn;
+use syn::{ItemFn, spanned::Spanned};
 
 use super::chain::{incoming, later, outgoing, to_caller};
 use crate::{
     fuse::{Layout, Step},
     graph::{Graph, NodeId},
-    names::{local, private},
-    parse::{Shape, mentioned},
+    names::{here, local, private},
+    parse::mentioned,
 };
 
-/// A helper function becomes a function from the edges it is given to the edge that it returns.
+/// A helper function keeps its signature: a stream is the edge on which its items arrive.
 pub(super) fn part(function: &ItemFn, graph: &Graph, wiring: &TokenStream) -> TokenStream {
     let private = private();
     let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
+    let (inputs, output) = (&function.sig.inputs, &function.sig.output);
     let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
-    let Shape::Part { inputs, output } = &graph.signature.shape else { return TokenStream::new() };
-    let flow = local("flow");
-    let edges = inputs.iter().enumerate().map(|(id, _)| outgoing(graph, id));
-    let items = inputs.iter().map(|(_, item)| item);
-    let parameters = &graph.signature.parameters;
-    let types = parameters.iter().map(|parameter| &parameter.ty);
-    let plain = &graph.plain;
+    let (flow, plain, choices) = (local("flow"), super::plain(graph), super::choices());
     quote! {
         #(#attrs)*
-        #vis fn #name #impl_generics (
-            #flow: &mut #private::Wiring,
-            #(#edges: #private::Edge<#private::Plain<#items>>,)*
-            #(#parameters: #types,)*
-        ) -> #private::Edge<#private::Plain<#output>> #where_clause {
-            #(#plain)*
+        #vis fn #name #impl_generics (#flow: &mut #private::Wiring, #inputs) #output #where_clause {
+            #choices
+            #plain
             #wiring
         }
     }
@@ -42,18 +34,29 @@ pub(super) fn call(graph: &Graph, layout: &Layout, id: NodeId, later_steps: &[St
     let private = private();
     let node = &graph.nodes[id];
     let (flow, out) = (local("flow"), outgoing(graph, id));
-    let (edges, path, local_index) = (incoming(graph, layout, id), &node.part, syn::Index::from(id));
+    let (path, local_index) = (&node.part, syn::Index::from(id));
+    let mut edges = incoming(graph, layout, id).into_iter();
     let later = later(later_steps);
     let arguments = node.arguments.iter().map(|argument| {
+        if graph.named(argument).is_some() {
+            let mut edge = edges.next();
+            if let Some(edge) = &mut edge {
+                edge.set_span(here(argument.span()));
+            }
+            return quote!(#edge);
+        }
         let used_later = graph.locals.iter().any(|local| {
             mentioned(&local.name, argument)
-                && later.iter().flat_map(|id| &graph.nodes[*id].arguments).any(|other| mentioned(&local.name, other))
+                && later
+                    .iter()
+                    .flat_map(|id| &graph.nodes[*id].arguments)
+                    .any(|other| mentioned(&local.name, other))
         });
-        if used_later { quote!(::core::clone::Clone::clone(&#argument)) } else { quote!(#argument) }
+        if used_later { quote!(#private::share(&#argument)) } else { quote!(#argument) }
     });
     quote! {
         let #out = #flow.part(#local_index, <#path as #private::Definition>::PLAN, |#flow| {
-            #path(#flow, #(#edges,)* #(#arguments,)*)
+            #path(#flow, #(#arguments),*)
         });
     }
 }
@@ -63,6 +66,9 @@ pub(super) fn result(graph: &Graph) -> TokenStream {
     if graph.is_job() {
         return TokenStream::new();
     }
-    let edge = to_caller();
+    let mut edge = to_caller();
+    if let Some(output) = graph.output {
+        edge.set_span(here(graph.nodes[output].span));
+    }
     quote!(#edge)
 }

@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::Index;
 
 use crate::{
     fuse::{Forms, Layout, Step},
@@ -36,9 +37,9 @@ pub(super) fn plan(graph: &Graph, forms: &Forms) -> TokenStream {
     let operators = graph.nodes.iter().enumerate().map(|(id, _)| operator(graph, layout, id));
     let edges = graph.nodes.iter().enumerate().flat_map(|(to, node)| {
         node.inputs.iter().map(move |&from| {
-            let ship = local(graph.nodes[from].kind.ship());
-            let private = crate::names::private();
-            quote!(#private::EdgePlan { from: #from, to: #to, ship: #private::Ship::#ship })
+            let (private, ship) = (crate::names::private(), local(graph.nodes[from].kind.ship()));
+            let (from, to) = (Index::from(from), Index::from(to));
+            quote!(#private::EdgePlan::new(#from, #to, #private::Ship::#ship))
         })
     });
     quote! {
@@ -58,37 +59,28 @@ pub(super) fn plan(graph: &Graph, forms: &Forms) -> TokenStream {
 fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let private = private();
     let node = &graph.nodes[id];
-    let (uid, kind, stateful) = (&node.uid, node.kind.name(), node.kind.keyed());
-    let name = node.name.as_ref().unwrap_or(uid);
-    let parallelism = option(node.parallelism);
+    let (uid, kind) = (&node.uid, node.kind.name());
     let chain = layout.steps.iter().position(|step| match step {
         Step::Chain(chain) => {
-            chain.operators.contains(&id) || (node.kind == Kind::Input && chain.root == crate::fuse::Root::After(id))
+            chain.operators.contains(&id)
+                || (node.kind == Kind::Input && chain.root == crate::fuse::Root::After(id))
         }
         Step::Part(part) => *part == id,
     });
-    let chain = chain.unwrap_or(0);
-    let part = match &node.part {
-        Some(path) => quote!(::core::option::Option::Some(<#path as #private::Definition>::PLAN)),
-        None => quote!(::core::option::Option::None),
-    };
-    quote! {
-        #private::OperatorPlan {
-            uid: #uid,
-            name: #name,
-            kind: #kind,
-            parallelism: #parallelism,
-            stateful: #stateful,
-            chain: #chain,
-            part: #part,
-        }
-    }
+    let chain = Index::from(chain.unwrap_or(0));
+    let name = node.name.as_ref().map(|name| quote!(.name(#name)));
+    let parallelism = node.parallelism.map(Index::from).map(|n| quote!(.parallelism(#n)));
+    let stateful = node.kind.keyed().then(|| quote!(.stateful()));
+    let part = node.part.as_ref().map(|path| quote!(.part(<#path as #private::Definition>::PLAN)));
+    quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #part)
 }
 
 fn option(value: Option<usize>) -> TokenStream {
     match value {
-        Some(value) => quote!(::core::option::Option::Some(#value)),
+        Some(value) => {
+            let value = Index::from(value);
+            quote!(::core::option::Option::Some(#value))
+        }
         None => quote!(::core::option::Option::None),
     }
 }
-

@@ -120,7 +120,11 @@ impl Layout {
     /// Makes sure that what comes out of `node` is read by a chain, though no operator may be in it.
     fn pass(&mut self, graph: &Graph, node: NodeId) {
         if self.ends(graph, node) && !self.chains().any(|chain| chain.root == Root::After(node)) {
-            self.steps.push(Step::Chain(Chain { root: Root::After(node), operators: Vec::new(), parallelism: None }));
+            self.steps.push(Step::Chain(Chain {
+                root: Root::After(node),
+                operators: Vec::new(),
+                parallelism: None,
+            }));
         }
     }
 

@@ -8,7 +8,7 @@ use syn::{Expr, ExprLit, Lit, spanned::Spanned};
 use super::{Binding, Graph, Node, NodeId};
 use crate::{
     diag::{Errors, similar},
-    parse::{Call, Pipeline, Policy, Root, Shape, Statement, Streams, integer},
+    parse::{Call, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer},
     vocab::{self, Arg, Kind, MODIFIERS, OPERATORS},
 };
 
@@ -46,10 +46,10 @@ struct Builder {
 impl Builder {
     /// The streams that a helper function is given.
     fn inputs(&mut self) {
-        let Shape::Part { inputs, .. } = &self.graph.signature.shape else { return };
-        for (name, _) in inputs.clone() {
+        let Shape::Part { inputs } = &self.graph.signature.shape else { return };
+        for name in inputs.clone() {
             let mut node = node(Kind::Input, name.span(), Vec::new());
-            node.uid = name.to_string();
+            node.uid = plain(&name);
             node.input = Some(name.clone());
             self.graph.nodes.push(node);
             self.graph.bindings.push(Binding { name, node: self.graph.nodes.len() - 1 });
@@ -59,7 +59,7 @@ impl Builder {
     fn streams(&mut self, streams: Streams) {
         let Streams { binding, root, calls, tail } = streams;
         let prefix = match (&binding, &root) {
-            (Some(name), _) | (None, Root::Name(name)) => Some(name.to_string()),
+            (Some(name), _) | (None, Root::Name(name)) => Some(plain(name)),
             _ => None,
         };
         let Some(mut at) = self.root(root, prefix.as_deref()) else { return };
@@ -76,7 +76,9 @@ impl Builder {
                     .help("end the statement with `.sink(..);`, without `let`");
             }
             Some(name) => self.graph.bindings.push(Binding { name, node: at }),
-            None if tail && matches!(self.graph.signature.shape, Shape::Part { .. }) => self.graph.output = Some(at),
+            None if tail && !self.graph.is_job() && self.graph.nodes[at].kind != Kind::Sink => {
+                self.graph.output = Some(at);
+            }
             None => {}
         }
     }
@@ -90,28 +92,16 @@ impl Builder {
                 Some(self.add(node(Kind::Source, span, vec![argument]), prefix))
             }
             Root::Part { path, arguments } => {
-                let mut part = node(Kind::Part, path.span(), Vec::new());
-                for argument in arguments {
-                    match self.stream(&argument) {
-                        Some(input) => part.inputs.push(input),
-                        None => part.arguments.push(argument),
-                    }
-                }
-                let name = path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
+                let name = path.segments.last().map(|segment| segment.ident.clone())?;
+                let mut part = node(Kind::Part, name.span(), Vec::new());
+                part.inputs = arguments.iter().filter_map(|argument| self.graph.named(argument)).collect();
+                part.arguments = arguments;
                 part.part = Some(path);
-                let id = self.add(part, prefix);
-                if self.graph.nodes[id].uid.ends_with("part") {
-                    self.graph.nodes[id].uid = self.unique(prefix, &name);
-                }
-                Some(id)
+                part.uid = self.unique(prefix, &plain(&name));
+                self.graph.nodes.push(part);
+                Some(self.graph.nodes.len() - 1)
             }
         }
-    }
-
-    fn stream(&self, argument: &Expr) -> Option<NodeId> {
-        let Expr::Path(path) = argument else { return None };
-        let name = path.path.get_ident()?;
-        self.graph.bindings.iter().find(|binding| binding.name == *name).map(|binding| binding.node)
     }
 
     fn add(&mut self, mut node: Node, prefix: Option<&str>) -> NodeId {
@@ -161,7 +151,7 @@ impl Builder {
                 self.errors.at(&call.name, "`union` takes the streams to add").help(operator.usage);
             }
             for argument in &call.arguments {
-                match self.stream(argument) {
+                match self.graph.named(argument) {
                     Some(input) => node.inputs.push(input),
                     None => {
                         self.errors
@@ -215,7 +205,10 @@ impl Builder {
         let wanted = usize::from(!matches!(name.as_str(), "disable_chaining" | "start_new_chain"));
         if call.arguments.len() != wanted {
             let plural = if wanted == 1 { "" } else { "s" };
-            self.errors.at(&call.name, format!("`{name}` takes {wanted} argument{plural}, not {}", call.arguments.len()));
+            self.errors.at(
+                &call.name,
+                format!("`{name}` takes {wanted} argument{plural}, not {}", call.arguments.len()),
+            );
             return;
         }
         let argument = call.arguments.first();
@@ -224,38 +217,37 @@ impl Builder {
             ("start_new_chain", _) => self.graph.nodes[at].start_new_chain = true,
             ("parallelism", Some(value)) => {
                 self.graph.nodes[at].parallelism = integer(value, "parallelism", &mut self.errors);
+                self.graph.nodes[at].parallelism_span = Some(value.span());
             }
             ("uid" | "name", Some(value)) => match text(value) {
                 Some(text) if text.is_empty() => {
-                    self.errors.at(value, format!("a {name} cannot be empty"));
+                    self.errors.at(value, format!("an empty {name}")).help(format!(".{name}(\"orders\")"));
                 }
-                Some(text) if name == "uid" && text.contains(['/', ' ', '\n']) => {
+                Some(text) if name == "uid" && text.contains(|c: char| c == '/' || c.is_whitespace()) => {
+                    let better = text.replace(|c: char| c == '/' || c.is_whitespace(), "-");
                     self.errors
-                        .at(value, "a uid holds neither blanks nor `/`")
-                        .note("uids name files in checkpoints, and `/` separates helper functions");
+                        .at(value, "a uid with a blank or `/` in it")
+                        .help(format!(".uid(\"{better}\")"))
+                        .note("uids are written in plans, logs and checkpoints, where `/` separates helper functions");
                 }
-                Some(text) if name == "uid" => self.graph.nodes[at].uid = text,
+                Some(text) if name == "uid" => {
+                    self.graph.nodes[at].uid = text;
+                    self.graph.nodes[at].uid_span = Some(value.span());
+                }
                 Some(text) => self.graph.nodes[at].name = Some(text),
                 None => {
-                    self.errors.at(value, format!("a {name} is a string literal")).help(format!(".{name}(\"orders\")"));
+                    self.errors
+                        .at(value, format!("a {name} is a string literal"))
+                        .help(format!(".{name}(\"orders\")"));
                 }
             },
-            ("on_error", Some(value)) => self.policy(at, value),
-            _ => {}
-        }
-    }
-
-    fn policy(&mut self, at: NodeId, value: &Expr) {
-        let word = match value {
-            Expr::Path(path) => path.path.get_ident().map(Ident::to_string),
-            _ => None,
-        };
-        match word.as_deref() {
-            Some("fail") => self.graph.nodes[at].on_error = Some(Policy::Fail),
-            Some("skip") => self.graph.nodes[at].on_error = Some(Policy::Skip),
-            _ => {
-                self.errors.at(value, "no such error policy").help(".on_error(fail) or .on_error(skip)");
+            ("on_error", Some(value)) => {
+                let mut policy = Policy::Fail;
+                choose(value, "error policy", &Policy::NAMES, &mut policy, &mut self.errors);
+                self.graph.nodes[at].on_error = Some(policy);
+                self.graph.nodes[at].on_error_span = Some(call.name.span());
             }
+            _ => {}
         }
     }
 }
@@ -268,13 +260,21 @@ fn node(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
         inputs: Vec::new(),
         uid: String::new(),
         name: None,
+        uid_span: None,
         parallelism: None,
+        parallelism_span: None,
         disable_chaining: false,
         start_new_chain: false,
         on_error: None,
+        on_error_span: None,
         part: None,
         input: None,
     }
+}
+
+/// The name without the mark of a raw identifier.
+fn plain(name: &Ident) -> String {
+    name.to_string().trim_start_matches("r#").to_owned()
 }
 
 fn text(value: &Expr) -> Option<String> {

@@ -21,14 +21,18 @@ pub(crate) struct Node {
     pub(crate) kind: Kind,
     /// The word in the source that made it.
     pub(crate) span: Span,
+    /// Those of a [`Kind::Part`] include its streams.
     pub(crate) arguments: Vec<Expr>,
     pub(crate) inputs: Vec<NodeId>,
     pub(crate) uid: String,
     pub(crate) name: Option<String>,
+    pub(crate) uid_span: Option<Span>,
     pub(crate) parallelism: Option<usize>,
+    pub(crate) parallelism_span: Option<Span>,
     pub(crate) disable_chaining: bool,
     pub(crate) start_new_chain: bool,
     pub(crate) on_error: Option<Policy>,
+    pub(crate) on_error_span: Option<Span>,
     /// The helper function, of a [`Kind::Part`].
     pub(crate) part: Option<Path>,
     /// The parameter, of a [`Kind::Input`].
@@ -64,6 +68,21 @@ impl Graph {
             .enumerate()
             .filter(move |(_, reader)| reader.inputs.contains(&node))
             .map(|(id, _)| id)
+    }
+
+    /// The node that a name of a stream stands for.
+    pub(crate) fn named(&self, argument: &Expr) -> Option<NodeId> {
+        let Expr::Path(path) = argument else { return None };
+        let name = path.path.get_ident()?;
+        self.bindings.iter().find(|binding| binding.name == *name).map(|binding| binding.node)
+    }
+
+    /// What the user calls an operator.
+    pub(crate) fn operator_name(&self, node: NodeId) -> String {
+        match self.nodes[node].part.as_ref().and_then(|path| path.segments.last()) {
+            Some(function) => function.ident.to_string(),
+            None => self.nodes[node].kind.name().to_owned(),
+        }
     }
 
     /// What the user calls the stream that leaves a node: its name, or its operator's.

@@ -1,7 +1,6 @@
 //! The function's body: which statements are about streams, and their method chains.
 
 use proc_macro2::{Ident, Span};
-use quote::ToTokens;
 use syn::{
     Expr, ExprCall, ExprMethodCall, ExprPath, ItemFn, Pat, Path, Stmt,
     spanned::Spanned,
@@ -10,7 +9,7 @@ use syn::{
 
 use super::{
     Local, Shape, Signature,
-    locals::{bound, mentioned},
+    locals::{Mentions, bound, mentioned},
 };
 use crate::diag::Errors;
 
@@ -51,21 +50,22 @@ pub(crate) struct Call {
     pub(crate) arguments: Vec<Expr>,
 }
 
-pub(super) fn parse(function: &ItemFn, signature: &Signature, errors: &mut Errors) -> (Vec<Statement>, Vec<Local>) {
-    let mut body = Body {
-        streams: match &signature.shape {
-            Shape::Job => Vec::new(),
-            Shape::Part { inputs, .. } => inputs.iter().map(|(name, _)| name.clone()).collect(),
-        },
-        locals: Vec::new(),
-        statements: Vec::new(),
-        errors,
-    };
-    let statements = &function.block.stmts;
-    for (i, statement) in statements.iter().enumerate() {
-        body.statement(statement, i + 1 == statements.len());
-    }
+pub(super) fn parse(
+    function: &ItemFn,
+    signature: &Signature,
+    errors: &mut Errors,
+) -> (Vec<Statement>, Vec<Local>) {
+    let mut body = Body::new(signature, errors);
+    body.all(function);
     (body.statements, body.locals)
+}
+
+/// The names of the function's streams.
+pub(super) fn streams(function: &ItemFn, signature: &Signature) -> Vec<Ident> {
+    let mut errors = Errors::default();
+    let mut body = Body::new(signature, &mut errors);
+    body.all(function);
+    body.streams
 }
 
 struct Body<'e> {
@@ -75,14 +75,31 @@ struct Body<'e> {
     errors: &'e mut Errors,
 }
 
-impl Body<'_> {
+impl<'e> Body<'e> {
+    fn new(signature: &Signature, errors: &'e mut Errors) -> Self {
+        let streams = match &signature.shape {
+            Shape::Job => Vec::new(),
+            Shape::Part { inputs } => inputs.clone(),
+        };
+        Body { streams, locals: Vec::new(), statements: Vec::new(), errors }
+    }
+
+    fn all(&mut self, function: &ItemFn) {
+        let statements = &function.block.stmts;
+        for (i, statement) in statements.iter().enumerate() {
+            self.statement(statement, i + 1 == statements.len());
+        }
+    }
+
     fn statement(&mut self, statement: &Stmt, last: bool) {
         match statement {
             Stmt::Local(local) => {
                 let Some(init) = &local.init else { return self.plain(statement) };
                 let Some((root, calls)) = self.chain(&init.expr) else { return self.plain(statement) };
                 if let Some((token, _)) = &init.diverge {
-                    self.errors.at(token, "a stream is always there, so `else` has no meaning").help("remove it");
+                    self.errors
+                        .at(token, "a stream is always there, so `else` has no meaning")
+                        .help("remove it");
                 }
                 let pattern = match &local.pat {
                     Pat::Type(typed) => &*typed.pat,
@@ -103,12 +120,22 @@ impl Body<'_> {
                     return;
                 }
                 self.streams.push(name.ident.clone());
-                self.statements.push(Statement::Streams(Box::new(Streams { binding, root, calls, tail: false })));
+                self.statements.push(Statement::Streams(Box::new(Streams {
+                    binding,
+                    root,
+                    calls,
+                    tail: false,
+                })));
             }
             Stmt::Expr(expression, semicolon) => match self.chain(expression) {
                 Some((root, calls)) => {
                     let tail = last && semicolon.is_none();
-                    self.statements.push(Statement::Streams(Box::new(Streams { binding: None, root, calls, tail })));
+                    self.statements.push(Statement::Streams(Box::new(Streams {
+                        binding: None,
+                        root,
+                        calls,
+                        tail,
+                    })));
                 }
                 None => self.plain(statement),
             },
@@ -118,17 +145,7 @@ impl Body<'_> {
 
     /// A statement that is not about streams. It must not touch any.
     fn plain(&mut self, statement: &Stmt) {
-        let mut search = Search { streams: &self.streams, found: None };
-        search.visit_stmt(statement);
-        if let Some((span, what)) = search.found {
-            let message = match &what {
-                Some(name) => format!("stream `{name}` is used in ordinary code"),
-                None => "a source inside ordinary code".to_owned(),
-            };
-            self.errors
-                .at_span(span, message)
-                .help("write `let name = stream.operator(..);` at the top level of the pipeline")
-                .note("the graph is fixed at compile time: choose between records with `.filter(..)`, not between streams with control flow");
+        if self.refuse_streams(statement) {
             return;
         }
         if let Stmt::Local(local) = statement {
@@ -139,13 +156,37 @@ impl Body<'_> {
                     self.errors
                         .at(&new.name, format!("`{}` is bound twice", new.name))
                         .help("give the second one another name")
-                        .note("streams are wired after all other statements, and would see the second one only");
+                        .note(
+                            "streams are wired after all other statements, and would see the second one only",
+                        );
                 }
                 self.locals.retain(|local| local.name != new.name);
                 self.locals.push(new);
             }
         }
         self.statements.push(Statement::Plain(Box::new(statement.clone())));
+    }
+
+    /// Ordinary code sees records and variables, never a stream.
+    fn refuse_streams(&mut self, statement: &Stmt) -> bool {
+        let (mut mentions, mut sources) = (Mentions::of(self.streams.clone()), Sources(None));
+        mentions.visit_stmt(statement);
+        sources.visit_stmt(statement);
+        let (span, message) = match (mentions.found, sources.0) {
+            (Some((span, name)), _) => (span, format!("stream `{name}` is used in ordinary code")),
+            (None, Some(span)) => (span, "a source inside ordinary code".to_owned()),
+            (None, None) => return false,
+        };
+        self.errors
+            .at_span(span, message)
+            .help("write `let name = stream.operator(..);` at the top level of the pipeline")
+            .note("the graph is fixed at compile time: choose between records with `.filter(..)`, not between streams with control flow");
+        true
+    }
+
+    /// An argument sees records and variables, never a stream.
+    fn refuse_streams_in(&mut self, argument: &Expr) {
+        self.refuse_streams(&Stmt::Expr(argument.clone(), None));
     }
 
     fn used_by_streams(&self, name: &Ident) -> bool {
@@ -155,9 +196,12 @@ impl Body<'_> {
                 let in_root = match &streams.root {
                     Root::Source { argument, .. } => mentioned(name, argument),
                     Root::Name(_) => false,
-                    Root::Part { arguments, .. } => arguments.iter().any(|argument| mentioned(name, argument)),
+                    Root::Part { arguments, .. } => {
+                        arguments.iter().any(|argument| mentioned(name, argument))
+                    }
                 };
-                in_root || streams.calls.iter().flat_map(|call| &call.arguments).any(|arg| mentioned(name, arg))
+                in_root
+                    || streams.calls.iter().flat_map(|call| &call.arguments).any(|arg| mentioned(name, arg))
             }
         })
     }
@@ -182,6 +226,10 @@ impl Body<'_> {
             Expr::Call(call) => self.root(call)?,
             _ => return None,
         };
+        // What `union` takes are streams, and it says so itself.
+        for argument in calls.iter().filter(|call| call.name != "union").flat_map(|call| &call.arguments) {
+            self.refuse_streams_in(argument);
+        }
         Some((root, calls))
     }
 
@@ -193,24 +241,37 @@ impl Body<'_> {
         path.path.get_ident().filter(|name| self.streams.contains(name)).cloned()
     }
 
+    fn is_stream(&self, argument: &Expr) -> bool {
+        matches!(argument, Expr::Path(path) if self.stream(path).is_some())
+    }
+
     fn root(&mut self, call: &ExprCall) -> Option<Root> {
         let Expr::Path(path) = &*call.func else { return None };
         if is_source(&path.path) {
             if call.args.len() != 1 {
                 self.errors
-                    .at(call, format!("`source` takes one argument, not {}", call.args.len()))
+                    .at(&call.func, format!("`source` takes 1 argument, not {}", call.args.len()))
                     .help("source(file::text(\"words.txt\"))");
             }
             let argument = call.args.first().cloned().unwrap_or_else(|| syn::parse_quote!(()));
+            self.refuse_streams_in(&argument);
             return Some(Root::Source { span: path.span(), argument });
         }
-        let given = call.args.iter().any(|argument| matches!(argument, Expr::Path(path) if self.stream(path).is_some()));
-        given.then(|| Root::Part { path: path.path.clone(), arguments: call.args.iter().cloned().collect() })
+        let given = call.args.iter().any(|argument| self.is_stream(argument));
+        if !given {
+            return None;
+        }
+        for argument in &call.args {
+            if !self.is_stream(argument) {
+                self.refuse_streams_in(argument);
+            }
+        }
+        Some(Root::Part { path: path.path.clone(), arguments: call.args.iter().cloned().collect() })
     }
 }
 
 /// `source` or `flow::source`.
-fn is_source(path: &Path) -> bool {
+pub(crate) fn is_source(path: &Path) -> bool {
     let mut names = path.segments.iter().map(|segment| &segment.ident);
     match (names.next(), names.next(), names.next()) {
         (Some(source), None, None) => source == "source",
@@ -219,29 +280,14 @@ fn is_source(path: &Path) -> bool {
     }
 }
 
-/// Looks for streams where none may be.
-struct Search<'s> {
-    streams: &'s [Ident],
-    found: Option<(Span, Option<String>)>,
-}
+/// Looks for `source(..)` where it may not be.
+struct Sources(Option<Span>);
 
-impl<'ast> Visit<'ast> for Search<'_> {
-    fn visit_expr_path(&mut self, path: &'ast ExprPath) {
-        if let Some(name) = path.path.get_ident().filter(|name| self.streams.contains(name)) {
-            self.found.get_or_insert((name.span(), Some(name.to_string())));
-        }
-    }
-
+impl<'ast> Visit<'ast> for Sources {
     fn visit_expr_call(&mut self, call: &'ast ExprCall) {
         if matches!(&*call.func, Expr::Path(path) if is_source(&path.path)) {
-            self.found.get_or_insert((call.func.span(), None));
+            self.0.get_or_insert(call.func.span());
         }
         visit::visit_expr_call(self, call);
-    }
-
-    fn visit_macro(&mut self, call: &'ast syn::Macro) {
-        if let Some(name) = self.streams.iter().find(|name| mentioned(name, &call.tokens.to_token_stream())) {
-            self.found.get_or_insert((call.path.span(), Some(name.to_string())));
-        }
     }
 }

@@ -5,12 +5,12 @@ mod locals;
 mod options;
 mod signature;
 
-pub(crate) use body::{Call, Root, Statement, Streams};
-pub(crate) use locals::{Local, mentioned};
-pub(crate) use options::{Guarantee, Mode, Options, Policy, integer};
-pub(crate) use signature::{Parameter, Shape, Signature};
+pub(crate) use body::{Call, Root, Statement, Streams, is_source};
+pub(crate) use locals::{Local, bound, mentioned};
+pub(crate) use options::{Guarantee, Mode, Options, Policy, choose, integer};
+pub(crate) use signature::{Parameter, Shape, Signature, stream_item};
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use syn::ItemFn;
 
 use crate::diag::Errors;
@@ -22,6 +22,12 @@ pub(crate) struct Pipeline {
     pub(crate) signature: Signature,
     pub(crate) statements: Vec<Statement>,
     pub(crate) locals: Vec<Local>,
+}
+
+/// The names of the streams in a function that may not be right otherwise.
+pub(crate) fn streams(function: &ItemFn) -> Vec<Ident> {
+    let signature = signature::parse(function, &mut Errors::default());
+    body::streams(function, &signature)
 }
 
 /// Parses attribute and function.

@@ -14,6 +14,7 @@ use super::{Shape, Signature};
 use crate::diag::{Errors, similar};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::enum_variant_names, reason = "these are the field's names")]
 pub(crate) enum Guarantee {
     ExactlyOnce,
     AtLeastOnce,
@@ -31,6 +32,10 @@ pub(crate) enum Mode {
 pub(crate) enum Policy {
     Fail,
     Skip,
+}
+
+impl Policy {
+    pub(crate) const NAMES: [(&str, Policy); 2] = [("fail", Policy::Fail), ("skip", Policy::Skip)];
 }
 
 #[derive(Debug)]
@@ -51,14 +56,14 @@ const NAMES: &[&str] =
 
 struct Setting {
     name: Ident,
-    value: Expr,
+    value: Option<Expr>,
 }
 
 impl Parse for Setting {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let name = input.parse()?;
-        input.parse::<Token![=]>()?;
-        Ok(Setting { name, value: input.parse()? })
+        let value = if input.parse::<Option<Token![=]>>()?.is_some() { Some(input.parse()?) } else { None };
+        Ok(Setting { name, value })
     }
 }
 
@@ -93,6 +98,10 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
             errors.at(&name, format!("option `{name}` is set twice")).help("remove one of the two");
             continue;
         }
+        let Some(value) = value else {
+            errors.at(&name, format!("option `{name}` has no value")).help(format!("{name} = .."));
+            continue;
+        };
         match name.to_string().as_str() {
             "name" => {
                 if let Some(text) = text(&value) {
@@ -117,8 +126,7 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
                 choose(&value, "mode", &known, &mut options.mode, errors);
             }
             "on_error" => {
-                let known = [("fail", Policy::Fail), ("skip", Policy::Skip)];
-                choose(&value, "error policy", &known, &mut options.on_error, errors);
+                choose(&value, "error policy", &Policy::NAMES, &mut options.on_error, errors);
             }
             "checkpoint" => options.checkpoint = interval(&value, errors),
             "parallelism" => {
@@ -140,7 +148,10 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
         && parallelism > max
     {
         errors
-            .at_span(options.parallelism_span, format!("the parallelism {parallelism} is above the max parallelism {max}"))
+            .at_span(
+                options.parallelism_span,
+                format!("the parallelism {parallelism} is above the max parallelism {max}"),
+            )
             .help("lower it, or raise `max_parallelism`");
     }
     options
@@ -154,7 +165,7 @@ pub(crate) fn integer(value: &Expr, what: &str, errors: &mut Errors) -> Option<u
         if (1..=1 << 15).contains(&number) {
             return Some(number);
         }
-        errors.at(value, format!("`{what}` must be between 1 and {}", 1 << 15));
+        errors.at(value, format!("`{what}` of {number}")).help("write a number from 1 to 32768");
         return None;
     }
     errors
@@ -171,7 +182,7 @@ fn interval(value: &Expr, errors: &mut Errors) -> Option<Duration> {
     match duration(&text) {
         Some(interval) if interval >= Duration::from_millis(10) => Some(interval),
         Some(_) => {
-            errors.at(value, "the checkpoint interval must be at least 10ms");
+            errors.at(value, "a checkpoint interval below 10ms").help("checkpoint = \"10ms\"");
             None
         }
         None => {
@@ -196,7 +207,13 @@ fn duration(text: &str) -> Option<Duration> {
     Some(Duration::from_millis(milliseconds))
 }
 
-fn choose<T: Copy>(value: &Expr, what: &str, known: &[(&str, T)], choice: &mut T, errors: &mut Errors) {
+pub(crate) fn choose<T: Copy>(
+    value: &Expr,
+    what: &str,
+    known: &[(&str, T)],
+    choice: &mut T,
+    errors: &mut Errors,
+) {
     let name = match value {
         Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
         _ => None,

@@ -2,7 +2,9 @@
 
 use proc_macro2::Ident;
 use quote::ToTokens;
-use syn::{FnArg, GenericArgument, ItemFn, Pat, PathArguments, ReturnType, Type};
+use syn::{
+    FnArg, GenericArgument, ItemFn, Pat, PathArguments, ReturnType, Safety, Type, TypeReference, visit::Visit,
+};
 
 use crate::diag::Errors;
 
@@ -19,8 +21,8 @@ pub(crate) struct Signature {
 pub(crate) enum Shape {
     /// A job.
     Job,
-    /// A helper from stream to stream: the item types of its streams are written down, in the order of parameters.
-    Part { inputs: Vec<(Ident, Type)>, output: Type },
+    /// A helper from stream to stream.
+    Part { inputs: Vec<Ident> },
 }
 
 /// A parameter that is no stream.
@@ -50,6 +52,10 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
     if let Some(token) = &signature.constness {
         errors.at(token, "a pipeline cannot be `const`").help("remove `const`");
     }
+    if let Safety::Unsafe(token) = &signature.safety {
+        errors.at(token, "a pipeline cannot be `unsafe`").help("remove `unsafe`");
+    }
+    owned_items(signature, errors);
     let (mut inputs, mut parameters) = (Vec::new(), Vec::new());
     for input in &signature.inputs {
         match input {
@@ -60,11 +66,13 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
             }
             FnArg::Typed(typed) => {
                 let Pat::Ident(pattern) = &*typed.pat else {
-                    errors.at(&typed.pat, "a parameter of a pipeline is a plain name").help("take it apart inside");
+                    errors
+                        .at(&typed.pat, "a parameter of a pipeline is a plain name")
+                        .help("take it apart inside");
                     continue;
                 };
-                if let Some(item) = stream_item(&typed.ty) {
-                    inputs.push((pattern.ident.clone(), item));
+                if stream_item(&typed.ty).is_some() {
+                    inputs.push(pattern.ident.clone());
                 } else {
                     parameters.push(Parameter { name: pattern.ident.clone(), ty: (*typed.ty).clone() });
                 }
@@ -74,7 +82,7 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
     let shape = match (&signature.output, inputs.is_empty()) {
         (ReturnType::Default, true) => Shape::Job,
         (ReturnType::Type(_, ty), false) => match stream_item(ty) {
-            Some(output) => Shape::Part { inputs, output },
+            Some(_) => Shape::Part { inputs },
             None => {
                 errors
                     .at(ty, "a helper function that takes a stream returns one")
@@ -104,8 +112,33 @@ pub(super) fn parse(function: &ItemFn, errors: &mut Errors) -> Signature {
     Signature { name: signature.ident.clone(), shape, parameters }
 }
 
+/// A helper function is a chain of its own, and what is handed over to it outlives the chain before.
+fn owned_items(signature: &syn::Signature, errors: &mut Errors) {
+    struct Borrow<'a>(Option<&'a TypeReference>);
+    impl<'a> Visit<'a> for Borrow<'a> {
+        fn visit_type_reference(&mut self, reference: &'a TypeReference) {
+            self.0.get_or_insert(reference);
+        }
+    }
+    let mut borrow = Borrow(None);
+    let inputs = signature.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(typed) => stream_item(&typed.ty),
+        FnArg::Receiver(_) => None,
+    });
+    let output = match &signature.output {
+        ReturnType::Type(_, ty) => stream_item(ty),
+        ReturnType::Default => None,
+    };
+    inputs.chain(output).for_each(|item| borrow.visit_type(item));
+    if let Some(reference) = borrow.0 {
+        errors.at(reference, "the items of a helper function's streams cannot borrow").help(
+            "own them, as in `Stream<String>`, and call `.map(|item| item.to_owned())` before the helper",
+        );
+    }
+}
+
 /// The item type of `Stream<Item>`.
-fn stream_item(ty: &Type) -> Option<Type> {
+pub(crate) fn stream_item(ty: &Type) -> Option<&Type> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last()?;
     if last.ident != "Stream" {
@@ -113,7 +146,7 @@ fn stream_item(ty: &Type) -> Option<Type> {
     }
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
     match arguments.args.first() {
-        Some(GenericArgument::Type(item)) if arguments.args.len() == 1 => Some(item.clone()),
+        Some(GenericArgument::Type(item)) if arguments.args.len() == 1 => Some(item),
         _ => None,
     }
 }

@@ -3,7 +3,6 @@
 use std::{
     any::Any,
     cell::{RefCell, RefMut},
-    marker::PhantomData,
     rc::Rc,
     sync::{
         Arc,
@@ -16,7 +15,7 @@ use timely::scheduling::activate::SyncActivator;
 
 use crate::{
     error::BoxError,
-    record::{Lend, Portable, Slot},
+    record::{Lend, Plain, Portable, Slot},
     state::{Key, KeyGroups, hash},
 };
 
@@ -33,12 +32,15 @@ pub(crate) enum Partition {
 #[derive(Debug)]
 pub struct Edge<T> {
     pub(crate) id: usize,
-    types: PhantomData<fn() -> T>,
+    open: Open<T>,
 }
 
-impl<T> Edge<T> {
+/// Opens a parcel where the records' type is known.
+pub(crate) type Open<T> = fn(Parcel) -> Result<Received<T>, BoxError>;
+
+impl<T: Portable> Edge<T> {
     pub(crate) fn new(id: usize) -> Self {
-        Edge { id, types: PhantomData }
+        Edge { id, open: Received::open }
     }
 }
 
@@ -48,6 +50,8 @@ pub trait Edges {
     type Item;
     #[doc(hidden)]
     fn ids(&self) -> Vec<usize>;
+    #[doc(hidden)]
+    fn open(&self) -> Open<Self::Item>;
 }
 
 impl<T> Edges for Edge<T> {
@@ -55,12 +59,45 @@ impl<T> Edges for Edge<T> {
     fn ids(&self) -> Vec<usize> {
         vec![self.id]
     }
+    fn open(&self) -> Open<T> {
+        self.open
+    }
 }
 
 impl<T, const N: usize> Edges for [Edge<T>; N] {
     type Item = T;
     fn ids(&self) -> Vec<usize> {
         self.iter().map(|edge| edge.id).collect()
+    }
+    fn open(&self) -> Open<T> {
+        self[0].open
+    }
+}
+
+/// A stream of items of type `T`: what helper functions under `#[pipeline]` take and return.
+///
+/// ```ignore
+/// #[pipeline]
+/// fn words(lines: Stream<String>) -> Stream<(String, u64)> {
+///     lines.map(|line| (line, 1))
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Stream<T>(Edge<Plain<T>>);
+
+impl<T> Stream<T> {
+    pub(crate) fn new(edge: Edge<Plain<T>>) -> Self {
+        Stream(edge)
+    }
+}
+
+impl<T> Edges for Stream<T> {
+    type Item = Plain<T>;
+    fn ids(&self) -> Vec<usize> {
+        self.0.ids()
+    }
+    fn open(&self) -> Open<Plain<T>> {
+        self.0.open
     }
 }
 
@@ -92,6 +129,8 @@ impl<T> Output<T> {
 pub struct Outgoing<T> {
     buffers: Vec<Vec<T>>,
     full: Vec<Parcel>,
+    /// Forgets the records' type.
+    erase: fn(Vec<T>) -> Box<dyn Records>,
     sender: usize,
     /// Whether there are as many receivers as senders.
     paired: bool,
@@ -102,8 +141,11 @@ pub struct Outgoing<T> {
     capacity: usize,
 }
 
-impl<T: Portable> Outgoing<T> {
-    pub(crate) fn new(sender: usize, senders: usize, targets: usize, max_parallelism: u32) -> Self {
+impl<T> Outgoing<T> {
+    pub(crate) fn new(sender: usize, senders: usize, targets: usize, max_parallelism: u32) -> Self
+    where
+        T: Portable,
+    {
         let capacity = (32 * 1024 / size_of::<T>().max(1)).clamp(64, 1024);
         let share = if targets >= senders {
             let first = sender * targets / senders;
@@ -115,6 +157,7 @@ impl<T: Portable> Outgoing<T> {
         Outgoing {
             buffers: (0..targets).map(|_| Vec::new()).collect(),
             full: Vec::new(),
+            erase: |records| Box::new(records),
             sender,
             paired: senders == targets,
             key_groups: KeyGroups { max_parallelism, parallelism: targets as u32 },
@@ -220,7 +263,7 @@ impl<T: Portable> Outgoing<T> {
     fn seal(&mut self, target: usize) {
         let records = std::mem::take(&mut self.buffers[target]);
         if !records.is_empty() {
-            self.full.push(Parcel { target, sender: self.sender, body: Body::Typed(Box::new(records)) });
+            self.full.push(Parcel { target, sender: self.sender, body: Body::Typed((self.erase)(records)) });
         }
     }
 }
@@ -305,14 +348,8 @@ impl<'de> Deserialize<'de> for Parcel {
 #[derive(Debug)]
 pub struct Received<T>(Vec<T>);
 
-impl<T: Lend + Portable> Received<T> {
-    /// The records, each in a slot from which the chain takes it in its lent form.
-    #[inline(always)]
-    pub fn slots(&mut self) -> impl Iterator<Item = Slot<T>> {
-        self.0.drain(..).map(Slot::new)
-    }
-
-    pub(crate) fn open(parcel: Parcel) -> Result<Self, BoxError> {
+impl<T: Portable> Received<T> {
+    fn open(parcel: Parcel) -> Result<Self, BoxError> {
         match parcel.body {
             Body::Typed(records) => match records.into_any().downcast::<Vec<T>>() {
                 Ok(records) => Ok(Received(*records)),
@@ -320,6 +357,14 @@ impl<T: Lend + Portable> Received<T> {
             },
             Body::Encoded(bytes) => Ok(Received(rmp_serde::from_slice(&bytes)?)),
         }
+    }
+}
+
+impl<T: Lend> Received<T> {
+    /// The records, each in a slot from which the chain takes it in its lent form.
+    #[inline(always)]
+    pub fn slots(&mut self) -> impl Iterator<Item = Slot<T>> {
+        self.0.drain(..).map(Slot::new)
     }
 }
 

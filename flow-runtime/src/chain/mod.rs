@@ -11,8 +11,8 @@ mod wiring;
 mod work;
 
 pub(crate) use edge::Partition;
-pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received};
-pub(crate) use operator::{Part, build};
+pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received, Stream};
+pub(crate) use operator::{Built, Part, build};
 pub(crate) use position::Fault;
 pub use position::{At, ChainError, Skipped};
 pub(crate) use wiring::Environment;

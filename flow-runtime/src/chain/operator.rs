@@ -53,11 +53,15 @@ type Builder<D> = OutputBuilder<u64, CapacityContainerBuilder<Vec<D>>>;
 /// How long a source works before other operators get their turn.
 const TURN: Duration = Duration::from_millis(1);
 
-/// What comes out of all chains: the streams of their checkpoint parts, and the sinks that are to be told of
-/// completed ones.
-type Built<'s> = (Vec<StreamVec<'s, u64, Part>>, Vec<Rc<dyn SinkPort>>);
+/// What [`build`] leaves to be connected.
+pub(crate) struct Built<'s> {
+    /// The checkpoint parts of each chain.
+    pub(crate) parts: Vec<StreamVec<'s, u64, Part>>,
+    /// The sinks that have a subtask on this worker.
+    pub(crate) sinks: Vec<Rc<dyn SinkPort>>,
+}
 
-/// Builds the operators of all chains.
+/// Builds the operators of all chains, and returns the streams of their checkpoint parts.
 pub(crate) fn build<'s>(scope: Scope<'s, u64>, wiring: Wiring, settled: &Alarm) -> Built<'s> {
     let mut streams: Vec<Option<StreamVec<'s, u64, Parcel>>> = wiring.edges.iter().map(|_| None).collect();
     let uids: Rc<[Rc<str>]> = wiring.operators.iter().map(|operator| Rc::clone(&operator.uid)).collect();
@@ -73,7 +77,7 @@ pub(crate) fn build<'s>(scope: Scope<'s, u64>, wiring: Wiring, settled: &Alarm) 
         };
         parts.push(build_chain(scope, chain, &place, &mut streams));
     }
-    (parts, sinks)
+    Built { parts, sinks }
 }
 
 /// What every chain needs to know of its surroundings.
@@ -340,6 +344,9 @@ impl Subtask {
         finished: &mut bool,
     ) -> Result<(), Error> {
         let began = Instant::now();
+        if !driver.assigned()? {
+            return Ok(());
+        }
         loop {
             let last = self.environment.control.last();
             while self.environment.control.requested() >= self.epoch {

@@ -6,14 +6,14 @@
 use std::{rc::Rc, sync::Arc};
 
 use super::{
-    At, ChainError, Edge, Edges, Outgoing, Output, Parcel, Partition, Received, Skipped,
+    At, ChainError, Edge, Edges, Outgoing, Output, Parcel, Partition, Received, Skipped, Stream,
     edge::{Credit, Credits, Drain},
 };
 use crate::{
     checkpoint::{CheckpointId, Restored, Store},
     error::Error,
     plan::Plan,
-    record::{Lend, Portable},
+    record::{Lend, Plain, Portable},
     sink::{ExactlyOnce, Sink, SinkContext, SinkHandle, SinkPort},
     source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
     state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
@@ -269,6 +269,15 @@ impl Chain<'_> {
         (output, Edge::new(id))
     }
 
+    /// An output into a helper function or out of it: its item types are written down, so records go as they are.
+    pub fn hand_over<T>(&mut self, parallelism: Option<usize>) -> (Output<Plain<T>>, Stream<T>)
+    where
+        Plain<T>: Portable,
+    {
+        let (output, edge) = self.output(true, parallelism);
+        (output, Stream::new(edge))
+    }
+
     /// Counts what an operator skips.
     #[must_use]
     pub fn skipped(&self, operator: usize) -> Skipped {
@@ -308,12 +317,12 @@ impl Chain<'_> {
     /// The chain reads edges; `run` is its loop over a parcel.
     pub fn input<E, F>(&mut self, first: usize, edges: &E, mut run: F)
     where
-        E: Edges<Item: Lend + Portable>,
+        E: Edges<Item: Lend>,
         F: FnMut(&mut Received<E::Item>) -> Result<(), ChainError> + 'static,
     {
-        let first = self.base + first;
+        let (first, open) = (self.base + first, edges.open());
         let run: ParcelLoop = Box::new(move |parcel| {
-            let mut records = At::start(first).check(Received::open(parcel))?;
+            let mut records = At::start(first).check(open(parcel))?;
             run(&mut records)
         });
         self.head = Some(Head::Edges { ids: edges.ids(), run });

@@ -7,6 +7,7 @@ mod port;
 mod task;
 mod traits;
 
+pub use crate::checkpoint::CheckpointId;
 pub use port::SinkHandle;
 pub(crate) use port::SinkPort;
 pub use traits::{

@@ -13,7 +13,9 @@ use std::{
 use futures_util::FutureExt;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
-use super::{CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter};
+use super::{
+    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, TransactionHandle,
+};
 use crate::{
     chain::Environment,
     checkpoint::{CheckpointId, SinkPart},
@@ -148,7 +150,7 @@ impl<S: Sink> SinkTask<S> {
 
     /// Writes a handle beside the checkpoint that will name it.
     async fn store(&self, checkpoint: CheckpointId, handle: &S::Handle) -> Result<SinkPart, Error> {
-        let encoded = rmp_serde::to_vec_named(handle).map_err(|e| self.failed(e.into()))?;
+        let encoded = handle.encode().map_err(|e| self.failed(e))?;
         let name = format!("{:016x}-{}-{}-txn", self.environment.attempt, self.operator, self.cx.subtask);
         let file = self.environment.store.put_part(checkpoint, &name, encoded.into()).await?;
         Ok(SinkPart { uid: self.cx.operator.clone(), subtask: self.cx.subtask, checkpoint, file })
@@ -161,7 +163,7 @@ impl<S: Sink> SinkTask<S> {
             let mut handles = Vec::new();
             if let Some(restored) = &self.environment.restored {
                 for (subtask, checkpoint, bytes) in restored.handles(&self.cx.operator) {
-                    let handle = rmp_serde::from_slice(&bytes).map_err(|e| {
+                    let handle = S::Handle::decode(&bytes).map_err(|e| {
                         self.failed(
                             format!("the handle of checkpoint {checkpoint} cannot be read: {e}").into(),
                         )

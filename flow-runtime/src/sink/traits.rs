@@ -14,13 +14,26 @@ use crate::{checkpoint::CheckpointId, error::BoxError};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the handle of a transaction",
     label = "this would have to outlive the process",
-    note = "a handle outlives the process: it is written to the checkpoint and used to commit after a crash",
-    note = "keep the live connection in the writer, and in the handle only what names the transaction, with `#[derive(serde::Serialize, serde::Deserialize)]`"
+    note = "a handle is written to the checkpoint and used to commit after a crash: keep the live connection in the writer, and in the handle only what names the transaction, with `#[derive(serde::Serialize, serde::Deserialize)]`"
 )]
-pub trait TransactionHandle: Serialize + DeserializeOwned + Send + Sync + 'static {}
+pub trait TransactionHandle: Send + Sync + Sized + 'static {
+    // Methods instead of supertraits: rustc reports each supertrait that is missing, and not this trait.
+    #[doc(hidden)]
+    fn encode(&self) -> Result<Vec<u8>, BoxError>;
+    #[doc(hidden)]
+    fn decode(bytes: &[u8]) -> Result<Self, BoxError>;
+}
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> TransactionHandle for T {}
+impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> TransactionHandle for T {
+    fn encode(&self) -> Result<Vec<u8>, BoxError> {
+        // Named fields, so that a handle may gain some.
+        Ok(rmp_serde::to_vec_named(self)?)
+    }
+    fn decode(bytes: &[u8]) -> Result<Self, BoxError> {
+        Ok(rmp_serde::from_slice(bytes)?)
+    }
+}
 
 /// Where a sink's subtask stands in the job, and which names it may use outside.
 #[derive(Clone, Debug)]
@@ -130,8 +143,7 @@ pub trait Sink: Send + Sync + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can neither commit nor upsert, so this pipeline cannot be exactly once",
     label = "a crash would make this sink repeat records",
-    note = "after a crash the records since the last checkpoint are processed again",
-    note = "choose `guarantee = at_least_once`, or a sink that commits or upserts: files, or SQL"
+    note = "after a crash the records since the last checkpoint are written again: choose `guarantee = at_least_once`, or a sink that commits or upserts, as files and SQL do"
 )]
 pub trait ExactlyOnce: Sink {}
 
@@ -169,8 +181,8 @@ pub trait Write<T>: SinkBuffer {
 pub trait SinkWriter: Send + 'static {
     /// As in [`Sink`].
     type Buffer: SinkBuffer;
-    /// As in [`Sink`].
-    type Handle: TransactionHandle;
+    /// As in [`Sink`], which says what it has to be.
+    type Handle;
 
     /// Writes the buffer's records; the runtime clears it afterwards. May wait: the job then slows down, with
     /// bounded memory.
@@ -186,8 +198,8 @@ pub trait SinkWriter: Send + 'static {
 
 /// The committing half of a sink's subtask, on a task and a connection of its own.
 pub trait SinkCommitter: Send + 'static {
-    /// As in [`Sink`].
-    type Handle: TransactionHandle;
+    /// As in [`Sink`], which says what it has to be.
+    type Handle;
 
     /// Makes visible what `handle` names. Called in the order of the checkpoints; may be called again for the same
     /// handle.

@@ -33,6 +33,10 @@ pub(crate) trait SourceDriver {
     /// The uid of the source's operator.
     fn uid(&self) -> &str;
 
+    /// Whether the subtask knows its splits. Until then it has no position, so no checkpoint may be taken: what a
+    /// checkpoint does not know of is read from its beginning, even where a first start would begin at the end.
+    fn assigned(&mut self) -> Result<bool, Error>;
+
     /// Runs the chain over one batch, if there is one.
     fn step(&mut self, work: &Work) -> Result<Step, Error>;
 
@@ -47,6 +51,7 @@ pub(crate) struct ChainSource<S: Source, F> {
     operator: usize,
     environment: Arc<Environment>,
     feed: Option<Feed<S>>,
+    assigned: bool,
     positions: BTreeMap<String, S::Split>,
     run: F,
 }
@@ -64,7 +69,16 @@ where
         run: F,
     ) -> Self {
         let source = Arc::new(source);
-        ChainSource { source, cx, operator, environment, feed: None, positions: BTreeMap::new(), run }
+        ChainSource {
+            source,
+            cx,
+            operator,
+            environment,
+            feed: None,
+            assigned: false,
+            positions: BTreeMap::new(),
+            run,
+        }
     }
 
     fn failed(&self, cause: BoxError) -> Error {
@@ -92,9 +106,13 @@ where
         // A source of which the checkpoint knows nothing starts for the first time.
         let restored = self.environment.restored.as_ref().map(|restored| restored.splits(&self.cx.operator));
         let restored = restored.filter(|splits| !splits.is_empty());
-        // What cannot be read is reported with what the feed brings.
-        if let Ok(splits) = share(restored.as_deref().unwrap_or_default(), self.cx.subtask, parallelism) {
+        // A restored one has positions before it has looked for more, so that checkpoints go on, and the job can be
+        // stopped, while it is out of reach. What cannot be decoded is reported by the feed.
+        if let Some(Ok(splits)) =
+            restored.as_deref().map(|splits| share(splits, self.cx.subtask, parallelism))
+        {
             self.positions.extend(splits.into_iter().map(|split: S::Split| (split.id(), split)));
+            self.assigned = true;
         }
         self.feed = Some(Feed::start(
             Arc::clone(&self.source),
@@ -108,6 +126,22 @@ where
 
     fn uid(&self) -> &str {
         &self.cx.operator
+    }
+
+    fn assigned(&mut self) -> Result<bool, Error> {
+        let Some(feed) = &mut self.feed else { return Ok(false) };
+        if !self.assigned {
+            // The splits are what a feed delivers first.
+            match feed.poll() {
+                Ok(Supply::Assigned(splits)) => {
+                    self.positions.extend(splits.into_iter().map(|split| (split.id(), split)));
+                    self.assigned = true;
+                }
+                Ok(_) => {}
+                Err(cause) => return Err(self.failed(cause)),
+            }
+        }
+        Ok(self.assigned)
     }
 
     fn step(&mut self, work: &Work) -> Result<Step, Error> {

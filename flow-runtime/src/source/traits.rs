@@ -165,8 +165,7 @@ pub trait SourceReader: Send + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be rewound, so this pipeline cannot guarantee that no record is lost",
     label = "this source forgets what it has delivered",
-    note = "after a crash the job goes back to the last checkpoint and reads again from there",
-    note = "choose `guarantee = at_most_once`, or read from a source that can rewind: files or Kafka"
+    note = "after a crash the job reads again from the last checkpoint: choose `guarantee = at_most_once`, or a source that can rewind, as files and Kafka can"
 )]
 pub trait Rewindable: Source {}
 

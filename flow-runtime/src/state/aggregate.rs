@@ -43,7 +43,7 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     /// # Errors
     /// When the sum overflows.
     #[inline(always)]
-    pub fn add<Q: Key<Owned = K>>(&mut self, key: Q, value: V) -> Result<(Q, V), BoxError>
+    pub fn add<Q: Key<Stored = K>>(&mut self, key: Q, value: V) -> Result<(Q, V), BoxError>
     where
         V: Sum,
     {
@@ -57,7 +57,7 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     /// Keeps the smaller of `value` and the key's minimum. A value that does not compare (NaN) changes nothing,
     /// unless it is the first.
     #[inline(always)]
-    pub fn keep_min<Q: Key<Owned = K>>(&mut self, key: Q, value: V) -> Result<(Q, V), BoxError>
+    pub fn keep_min<Q: Key<Stored = K>>(&mut self, key: Q, value: V) -> Result<(Q, V), BoxError>
     where
         V: PartialOrd,
     {
@@ -73,7 +73,7 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     /// Keeps the larger of `value` and the key's maximum. A value that does not compare (NaN) changes nothing,
     /// unless it is the first.
     #[inline(always)]
-    pub fn keep_max<Q: Key<Owned = K>>(&mut self, key: Q, value: V) -> Result<(Q, V), BoxError>
+    pub fn keep_max<Q: Key<Stored = K>>(&mut self, key: Q, value: V) -> Result<(Q, V), BoxError>
     where
         V: PartialOrd,
     {
@@ -93,7 +93,7 @@ impl<K: StoredKey> Table<K, u64> {
     /// # Errors
     /// Never in practice: a count that overflows.
     #[inline(always)]
-    pub fn tally<Q: Key<Owned = K>>(&mut self, key: Q) -> Result<(Q, u64), BoxError> {
+    pub fn tally<Q: Key<Stored = K>>(&mut self, key: Q) -> Result<(Q, u64), BoxError> {
         self.add(key, 1)
     }
 }

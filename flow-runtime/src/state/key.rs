@@ -49,15 +49,18 @@ pub(crate) fn hash<K: Hash + ?Sized>(key: &K) -> u64 {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "this key cannot be hashed and compared for equality, or not stored",
-    note = "floating-point numbers are no keys, since NaN equals nothing: use an integer, or `f64::to_bits`",
-    note = "for a type of your own: `#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, flow::Key)]`"
+    note = "for a type of your own: `#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, flow::Key)]`; floating-point numbers are no keys, since NaN equals nothing: use an integer, or `f64::to_bits`"
 )]
-pub trait Key: Record<Owned: StoredKey> + Hash {
+pub trait Key: Record<Owned = Self::Stored> + Hash {
+    /// The form in state. A name of its own for [`Record::Owned`], so that what is a record but no key (a `f64`) has
+    /// none, and rustc says so once.
+    type Stored: StoredKey;
+
     /// Whether this is the stored key.
-    fn is(&self, stored: &Self::Owned) -> bool;
+    fn is(&self, stored: &Self::Stored) -> bool;
 
     /// A copy to store: called for a new key only.
-    fn store(&self) -> Self::Owned;
+    fn store(&self) -> Self::Stored;
 }
 
 /// The owned form of a [`Key`], in state and between subtasks.
@@ -65,10 +68,18 @@ pub trait StoredKey: Lend + Portable + Hash + Eq + Clone {}
 impl<K: Lend + Portable + Hash + Eq + Clone> StoredKey for K {}
 
 /// What a type parameter of a key of your own has to be.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a key",
+    label = "this key cannot be hashed and compared for equality, or not stored",
+    note = "for a type of your own: `#[derive(Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, flow::Key)]`"
+)]
 pub trait StoredKeyPart: Portable + Hash + Eq + Clone {}
+
+#[diagnostic::do_not_recommend]
 impl<K: Portable + Hash + Eq + Clone> StoredKeyPart for K {}
 
 impl Key for &str {
+    type Stored = Text;
     #[inline(always)]
     fn is(&self, stored: &Text) -> bool {
         *self == stored.as_str()
@@ -80,6 +91,7 @@ impl Key for &str {
 }
 
 impl Key for &[u8] {
+    type Stored = Octets;
     #[inline(always)]
     fn is(&self, stored: &Octets) -> bool {
         *self == stored.as_slice()
@@ -93,6 +105,7 @@ impl Key for &[u8] {
 macro_rules! owned_keys {
     ($($t:ty),* $(,)?) => { $(
         impl Key for $t {
+            type Stored = $t;
             #[inline(always)]
             fn is(&self, stored: &$t) -> bool { self == stored }
             #[inline]
@@ -107,8 +120,9 @@ owned_keys! {
 }
 
 impl<T: Key> Key for Option<T> {
+    type Stored = Option<T::Stored>;
     #[inline]
-    fn is(&self, stored: &Self::Owned) -> bool {
+    fn is(&self, stored: &Self::Stored) -> bool {
         match (self, stored) {
             (Some(key), Some(stored)) => key.is(stored),
             (None, None) => true,
@@ -116,7 +130,7 @@ impl<T: Key> Key for Option<T> {
         }
     }
     #[inline]
-    fn store(&self) -> Self::Owned {
+    fn store(&self) -> Self::Stored {
         self.as_ref().map(T::store)
     }
 }
@@ -124,10 +138,11 @@ impl<T: Key> Key for Option<T> {
 macro_rules! tuple_keys {
     ($( ($($t:ident $i:tt),+) )*) => { $(
         impl<$($t: Key),+> Key for ($($t,)+) {
+            type Stored = ($($t::Stored,)+);
             #[inline(always)]
-            fn is(&self, stored: &Self::Owned) -> bool { $(self.$i.is(&stored.$i))&&+ }
+            fn is(&self, stored: &Self::Stored) -> bool { $(self.$i.is(&stored.$i))&&+ }
             #[inline]
-            fn store(&self) -> Self::Owned { ($(self.$i.store(),)+) }
+            fn store(&self) -> Self::Stored { ($(self.$i.store(),)+) }
         }
     )* };
 }

@@ -60,14 +60,15 @@ pub struct Table<K, V> {
     entries: HashTable<(K, V)>,
 }
 
-impl<K: StoredKey, V: StateValue> Table<K, V> {
+// What a value has to be is asked for once, where the state is made.
+impl<K: StoredKey, V> Table<K, V> {
     pub(crate) fn new() -> Self {
         Table { entries: HashTable::new() }
     }
 
     /// The value of `key`, which is `initial()` when the key is new.
     #[inline(always)]
-    pub fn value<Q: Key<Owned = K>>(&mut self, key: &Q, initial: impl FnOnce() -> V) -> &mut V {
+    pub fn value<Q: Key<Stored = K>>(&mut self, key: &Q, initial: impl FnOnce() -> V) -> &mut V {
         let hash = hash(key);
         // `entry` would hash, compare and reserve in one go, but it needs the owned key; this is as fast for keys that
         // are known, and those are nearly all.
@@ -81,12 +82,15 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
 
     /// Merges `value` into the value of `key`, or stores it when the key is new, and returns the result.
     #[inline(always)]
-    pub(crate) fn merge<Q: Key<Owned = K>>(
+    pub(crate) fn merge<Q: Key<Stored = K>>(
         &mut self,
         key: &Q,
         value: V,
         merge: impl FnOnce(&mut V, V) -> Result<(), BoxError>,
-    ) -> Result<V, BoxError> {
+    ) -> Result<V, BoxError>
+    where
+        V: Clone,
+    {
         let hash = hash(key);
         match self.entries.find_entry(hash, |(stored, _)| key.is(stored)) {
             Ok(entry) => {
@@ -119,13 +123,10 @@ impl<K, B, T> Table<K, Option<(B, T)>> {
     pub fn holds_by(&self, _: &B, _: PhantomData<T>) {}
 }
 
-impl<K: StoredKey, V> Table<K, Option<V>>
-where
-    Option<V>: StateValue,
-{
+impl<K: StoredKey, V> Table<K, Option<V>> {
     /// The value of `key`, empty when the key is new.
     #[inline(always)]
-    pub fn slot<Q: Key<Owned = K>>(&mut self, key: &Q) -> &mut Option<V> {
+    pub fn slot<Q: Key<Stored = K>>(&mut self, key: &Q) -> &mut Option<V> {
         self.value(key, || None)
     }
 }

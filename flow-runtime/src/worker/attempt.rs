@@ -67,7 +67,7 @@ fn work(
             .collect();
         let committer = Committer::reserve(scope);
         let alarm = committer.alarm(scope);
-        let (parts, sinks) = chain::build(scope, wiring, &alarm);
+        let chain::Built { parts, sinks } = chain::build(scope, wiring, &alarm);
         let completions = manifest::build(scope, parts, Arc::clone(environment), entries, retain);
         committer.build(completions, Arc::clone(environment), sinks);
     });

@@ -5,7 +5,10 @@ use std::time::Duration;
 use flow_runtime::{
     checkpoint::CheckpointId,
     error::BoxError,
-    sink::{CommitError, Committed, Recovered, Sink, SinkCommitter, SinkContext, SinkWriter, Write},
+    sink::{
+        CommitError, Committed, Recovered, Sink, SinkCommitter, SinkContext, SinkWriter, TransactionHandle,
+        Write,
+    },
 };
 
 pub(crate) struct Job<S: Sink> {
@@ -61,7 +64,7 @@ pub(crate) async fn recover<S: Sink>(
         .map(|c| Recovered {
             subtask: c.subtask,
             checkpoint: CheckpointId(c.checkpoint),
-            handle: rmp_serde::from_slice(&c.handle).unwrap(),
+            handle: TransactionHandle::decode(&c.handle).unwrap(),
         })
         .collect();
     sink.recover(&context(name, start, 0), handles).await
@@ -163,7 +166,7 @@ impl<S: Sink> Subtask<S> {
     }
 
     pub(crate) fn carried(&self, checkpoint: u64, handle: &S::Handle) -> Carried {
-        let handle = rmp_serde::to_vec_named(handle).unwrap();
+        let handle = handle.encode().unwrap();
         Carried { subtask: self.cx.subtask, checkpoint, handle }
     }
 }

@@ -3,7 +3,8 @@
 
 mod database;
 mod job;
-mod kill;
+mod job_kill;
+mod server_kill;
 mod suite;
 
 /// Every test of the suite, on every database.

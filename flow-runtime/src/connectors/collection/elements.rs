@@ -51,6 +51,7 @@ impl<T: Clone + Send + Sync + 'static> Source for Elements<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Clone + Send + Sync + 'static> Rewindable for Elements<T> {}
 
 impl<T: Clone + Send + Sync + 'static> Bounded for Elements<T> {}

@@ -120,6 +120,7 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, T, E> Rewindable for Generate<F, E>
 where
     F: Fn(u64) -> T + Send + Sync + 'static,

@@ -100,6 +100,7 @@ fn skip(iter: &mut impl Iterator, mut count: u64) {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, I> Rewindable for Iterate<F>
 where
     F: Fn() -> I + Send + Sync + 'static,

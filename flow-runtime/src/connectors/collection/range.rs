@@ -73,6 +73,7 @@ impl Source for Range {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Rewindable for Range {}
 
 impl Bounded for Range {}

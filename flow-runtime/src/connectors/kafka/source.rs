@@ -206,6 +206,7 @@ impl<F: Format, E: Send + Sync + 'static> Source for KafkaSource<F, E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F: Format, E: Send + Sync + 'static> Rewindable for KafkaSource<F, E> {}
 impl<F: Format> Bounded for KafkaSource<F, AtEnd> {}
 

@@ -204,7 +204,7 @@ mod tests {
     fn rows(buffer: &RowBuffer) -> Vec<Vec<String>> {
         let mut staged = Staged::default();
         buffer.stage(&mut staged).unwrap();
-        let rows = Rows::decode(staged.data(), staged.rows as usize, staged.width).unwrap();
+        let rows = Rows::decode(&mut staged.data(), staged.rows as usize, staged.width).unwrap();
         (0..rows.len()).map(|i| rows.row(i).iter().map(|v| format!("{v:?}")).collect()).collect()
     }
 

@@ -90,6 +90,33 @@ impl Connection {
         }
     }
 
+    #[cfg(feature = "sqlite")]
+    pub(super) fn as_sqlite(&mut self) -> Option<&mut super::sqlite::Sqlite> {
+        match self {
+            Connection::Sqlite(sqlite) => Some(sqlite),
+            #[allow(unreachable_patterns, reason = "reachable with another feature")]
+            _ => None,
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(super) fn as_postgres(&mut self) -> Option<&mut super::postgres::Postgres> {
+        match self {
+            Connection::Postgres(postgres) => Some(postgres),
+            #[allow(unreachable_patterns, reason = "reachable with another feature")]
+            _ => None,
+        }
+    }
+
+    #[cfg(feature = "mysql")]
+    pub(super) fn as_mysql(&mut self) -> Option<&mut diesel_async::AsyncMysqlConnection> {
+        match self {
+            Connection::Mysql(mysql) => Some(mysql),
+            #[allow(unreachable_patterns, reason = "reachable with another feature")]
+            _ => None,
+        }
+    }
+
     /// Runs statements that take no parameters.
     pub(super) async fn batch(&mut self, text: &str) -> QueryResult<()> {
         each!(self, diesel => diesel.batch_execute(text).await)

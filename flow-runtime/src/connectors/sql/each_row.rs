@@ -12,6 +12,9 @@ use super::{
     work::{Failure, How, Internal, Work},
 };
 
+/// How many rows are decoded at once.
+pub(super) const CHUNK: usize = 4096;
+
 /// Runs a statement for each record, see [`execute`](super::execute).
 #[derive(Clone, Debug)]
 pub struct EachRow {
@@ -45,7 +48,7 @@ impl Work for EachRow {
     async fn check(&self, internal: &mut Internal<'_>) -> Result<(), SqlError> {
         let template = self.template(internal.0.backend()).await?;
         #[cfg(feature = "postgres")]
-        if let super::connection::Connection::Postgres(postgres) = &mut *internal.0 {
+        if let Some(postgres) = internal.0.as_postgres() {
             postgres.parameter_types(template).await.map_err(|error| {
                 SqlError::Setup(format!("{} cannot be prepared: {}", self.place(), SqlError::from(error)))
             })?;
@@ -56,7 +59,6 @@ impl Work for EachRow {
 
     async fn apply(&self, tx: &mut Transaction, staged: &Staged, _: How) -> Result<(), Failure> {
         let template = self.template(tx.backend()).await?;
-        let rows = staged.decode()?;
         if staged.width < template.params {
             return Err(SqlError::Setup(format!(
                 "{} takes {} parameters, and the rows that the checkpoint holds have {} values",
@@ -66,13 +68,24 @@ impl Work for EachRow {
             ))
             .into());
         }
+        #[cfg(feature = "sqlite")]
+        if let Some(sqlite) = tx.connection.as_sqlite() {
+            return Ok(sqlite.each_row(template, staged).await?);
+        }
         if staged.width == 0 {
             for row in 0..staged.rows as usize {
                 tx.run_template(template, &[]).await.map_err(|error| Fault::at(row..row + 1, error))?;
             }
+            return Ok(());
         }
-        for row in 0..rows.len() {
-            tx.run_template(template, rows.row(row)).await.map_err(|error| Fault::at(row..row + 1, error))?;
+        for chunk in staged.chunks(CHUNK)? {
+            let (start, rows) = chunk?;
+            for i in 0..rows.len() {
+                let row = start + i;
+                tx.run_template(template, rows.row(i))
+                    .await
+                    .map_err(|error| Fault::at(row..row + 1, error))?;
+            }
         }
         Ok(())
     }

@@ -105,7 +105,7 @@ const TRANSIENT: &[&str] = &[
     "record has changed since last read",
     "too many connections",
     "server shutdown in progress",
-    "more than 'max_user_connections'",
+    "already has more than",
     "running with the --read-only option",
     "query execution was interrupted",
     "connection was killed",
@@ -127,7 +127,7 @@ const TRANSIENT: &[&str] = &[
     "table is locked",
     // The drivers, when the connection is gone.
     "input/output error",
-    "driver error: `",
+    "driver error:",
     "error communicating with the server",
     "connection closed",
     "connection reset",
@@ -160,10 +160,13 @@ const PERMANENT: &[&str] = &[
 
 fn classify_text(text: &str) -> Class {
     let text = text.to_lowercase();
-    let says = |known: &[&str]| known.iter().any(|known| text.contains(known));
-    if says(TRANSIENT) {
+    // What stands between quotes may be a value of the row, and say anything: retrying for ever because a log line about
+    // a refused connection is no number would be a pity.
+    let own_words = text.split(['"', '\'', '`']).next().unwrap_or_default();
+    let says = |text: &str, known: &[&str]| known.iter().any(|known| text.contains(known));
+    if says(own_words, TRANSIENT) {
         Class::Transient
-    } else if says(PERMANENT) {
+    } else if says(&text, PERMANENT) {
         Class::Permanent
     } else {
         Class::Unclear

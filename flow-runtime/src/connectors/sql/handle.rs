@@ -63,8 +63,20 @@ impl Staged {
         }
     }
 
-    pub(super) fn decode(&self) -> Result<Rows<'_>, SqlError> {
-        Rows::decode(self.data(), self.count()?, self.width)
+    /// The rows, at most so many at once, each time with the index of the first of them.
+    pub(super) fn chunks(
+        &self,
+        most: usize,
+    ) -> Result<impl Iterator<Item = Result<(usize, Rows<'_>), SqlError>>, SqlError> {
+        let (mut data, rows) = (self.data(), self.count()?);
+        // Decoded, a row is several times as large as it is staged.
+        let starts = (0..rows).step_by(most.max(1));
+        Ok(starts.map(move |start| {
+            let len = most.min(rows - start);
+            let chunk = Rows::decode(&mut data, len, self.width)?;
+            let last = start + len == rows;
+            if last && !data.is_empty() { Err(SqlError::Damaged) } else { Ok((start, chunk)) }
+        }))
     }
 
     /// The records of a closure, each encoded on its own.
@@ -146,8 +158,21 @@ mod tests {
         let mut staged = Staged::default();
         staged.append(&[0], 1);
         staged.width = 1;
-        assert!(staged.decode().is_ok());
+        assert!(staged.chunks(1).is_ok());
         staged.version = 2;
-        assert!(staged.decode().is_err());
+        assert!(staged.chunks(1).is_err());
+    }
+
+    #[test]
+    fn rows_come_in_chunks() {
+        let mut staged = Staged { width: 2, ..Staged::default() };
+        staged.append(&[0, 1, 1, 0, 2, 2], 3);
+        let chunks: Vec<_> = staged.chunks(2).unwrap().map(|chunk| chunk.unwrap()).collect();
+        assert_eq!(
+            chunks.iter().map(|(start, rows)| (*start, rows.len())).collect::<Vec<_>>(),
+            [(0, 2), (2, 1)]
+        );
+        staged.append(&[0, 0], 0);
+        assert!(staged.chunks(5).unwrap().any(|chunk| chunk.is_err()));
     }
 }

@@ -221,7 +221,7 @@ mod tests {
         let mut data = Vec::new();
         Value::Text("a").encode(&mut data);
         Value::Int(1).encode(&mut data);
-        let rows = Rows::decode(&data, 1, 2).unwrap();
+        let rows = Rows::decode(&mut &data[..], 1, 2).unwrap();
         let types = ["text".to_owned(), "integer".to_owned()];
         let parts = insert_parts("INSERT INTO t (a, b)", " ON CONFLICT DO NOTHING", &types, &rows, &[0]);
         let text: String = parts

@@ -184,9 +184,11 @@ impl<W: Work> Sink for SqlSink<W, Direct> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<W: Work> ExactlyOnce for SqlSink<W, Ledger> {}
 
 /// Writing a row again changes nothing.
+#[diagnostic::do_not_recommend]
 impl ExactlyOnce for Upsert<Direct> {}
 
 impl<W, M> Clone for SqlSink<W, M> {

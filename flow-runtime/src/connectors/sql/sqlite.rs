@@ -7,11 +7,21 @@ use std::{
 };
 
 use diesel::{
-    QueryResult, SqliteConnection,
+    QueryResult, RunQueryDsl as _, SqliteConnection,
     connection::{AnsiTransactionManager, SimpleConnection, TransactionManager},
 };
 use diesel_async::{AsyncConnection as _, sync_connection_wrapper::SyncConnectionWrapper};
 use tokio::sync::Mutex as Turn;
+
+use super::{
+    each_row::CHUNK,
+    error::{Fault, SqlError},
+    handle::Staged,
+    placeholder::Template,
+    statement::Statement,
+    transaction::bind,
+    value::Value,
+};
 
 pub(super) struct Sqlite {
     pub(super) diesel: SyncConnectionWrapper<SqliteConnection>,
@@ -44,6 +54,12 @@ impl Sqlite {
             .await
     }
 
+    /// Runs a statement for each row. A visit to the blocking thread for each would take longer than the statement.
+    pub(super) async fn each_row(&mut self, template: &Template, staged: &Staged) -> Result<(), Fault> {
+        let (template, staged) = (template.clone(), staged.clone());
+        self.diesel.spawn_blocking(move |c| Ok(run_each(c, &template, &staged))).await?
+    }
+
     pub(super) async fn commit(&mut self) -> QueryResult<()> {
         self.diesel.spawn_blocking(AnsiTransactionManager::commit_transaction).await
     }
@@ -51,6 +67,23 @@ impl Sqlite {
     pub(super) async fn rollback(&mut self) -> QueryResult<()> {
         self.diesel.spawn_blocking(AnsiTransactionManager::rollback_transaction).await
     }
+}
+
+/// As [`Sqlite::each_row`], on the blocking thread.
+fn run_each(diesel: &mut SqliteConnection, template: &Template, staged: &Staged) -> Result<(), Fault> {
+    let mut run =
+        |row: usize, values: &[Value<'_>]| match Statement::new(bind(template, values)).execute(diesel) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Fault::at(row..row + 1, SqlError::from(error))),
+        };
+    if staged.width == 0 {
+        return (0..staged.rows as usize).try_for_each(|row| run(row, &[]));
+    }
+    for chunk in staged.chunks(CHUNK)? {
+        let (start, rows) = chunk?;
+        (0..rows.len()).try_for_each(|i| run(start + i, rows.row(i)))?;
+    }
+    Ok(())
 }
 
 /// The queue for a file's one writer, shared by all connections of this process.

@@ -69,6 +69,10 @@ impl QueryId for Statement<'_> {
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
+/// For a connection that is not async.
+#[cfg(feature = "sqlite")]
+impl<C> diesel::RunQueryDsl<C> for Statement<'_> {}
+
 /// A null needs some type to be bound; all three databases take a null of any.
 const NULL: &Option<String> = &None;
 const TRUE: &i64 = &1;

@@ -1,7 +1,5 @@
 //! Rows into a table.
 
-use std::ops::Range;
-
 use super::{
     buffer::{Columns, RowBuffer},
     connection::Connection,
@@ -21,6 +19,9 @@ use super::{
 const BATCH_ROWS: usize = 1000;
 /// And about the most bytes, well below what servers accept by default.
 const BATCH_BYTES: usize = 1024 * 1024;
+
+/// How many rows are decoded at once: a few full batches.
+const CHUNK: usize = 4 * BATCH_ROWS;
 
 /// Inserts rows, see [`insert`](super::insert).
 #[derive(Clone, Debug)]
@@ -220,60 +221,30 @@ impl Table {
     }
 
     async fn write(&self, connection: &mut Connection, staged: &Staged, how: How) -> Result<(), Fault> {
-        let rows = staged.decode()?;
-        let columns = &staged.columns;
-        let mut order: Vec<usize> = (0..rows.len()).collect();
-        if !self.key.is_empty() {
-            self.last_of_each_key(&rows, columns, &mut order)?;
-        }
-        let backend = connection.backend();
-        let head = head(backend, &self.name, columns);
-        let tail = if self.key.is_empty() { String::new() } else { on_conflict(backend, columns, &self.key) };
-        let types = if backend == Backend::Postgres {
-            let there = self.describe(connection).await?;
-            self.find(backend, &there, columns)?
-        } else {
-            Vec::new()
-        };
-        let most = match backend {
-            Backend::Sqlite => (32_766 / columns.len().max(1)).clamp(1, BATCH_ROWS),
-            // One parameter per column.
-            Backend::Postgres => BATCH_ROWS,
-            Backend::Mysql => (65_534 / columns.len().max(1)).clamp(1, BATCH_ROWS),
-        };
-        let mut start = 0;
-        while start < order.len() {
-            let most = match how {
-                How::SingleFrom(from) if start >= from => 1,
-                _ => most,
-            };
-            let end = batch_end(&rows, &order, start, most);
-            let chosen = &order[start..end];
-            let statement = match backend {
-                #[cfg(feature = "postgres")]
+        let (backend, columns) = (connection.backend(), &staged.columns);
+        let upsert = !self.key.is_empty();
+        let texts = Texts {
+            head: head(backend, &self.name, columns),
+            tail: if upsert { on_conflict(backend, columns, &self.key) } else { String::new() },
+            #[cfg(feature = "postgres")]
+            types: match backend {
                 Backend::Postgres => {
-                    Statement::new(super::postgres::insert_parts(&head, &tail, &types, &rows, chosen))
+                    let there = self.describe(connection).await?;
+                    self.find(backend, &there, columns)?
                 }
-                // Only the full size comes again and again.
-                _ => Statement::new(values_parts(&head, &tail, &rows, chosen)).keep(chosen.len() == most),
-            };
-            connection
-                .run(statement)
-                .await
-                .map_err(|error| Fault::at(self.span(start, end, chosen), SqlError::from(error)))?;
-            start = end;
+                _ => Vec::new(),
+            },
+        };
+        // An upsert must see all rows at once, to find the last of each key.
+        for chunk in staged.chunks(if upsert { usize::MAX } else { CHUNK })? {
+            let (first, rows) = chunk?;
+            let mut order: Vec<usize> = (0..rows.len()).collect();
+            if upsert {
+                self.last_of_each_key(&rows, columns, &mut order)?;
+            }
+            write_rows(connection, &texts, first, &rows, &order, how).await?;
         }
-        let _ = &types;
         Ok(())
-    }
-
-    /// For one row where it was written, for several their places in the order of writing: that is where the search
-    /// goes on.
-    fn span(&self, start: usize, end: usize, chosen: &[usize]) -> Range<usize> {
-        match chosen {
-            [row] => *row..*row + 1,
-            _ => start..end,
-        }
     }
 
     /// Sorts by key, so that concurrent transactions lock in the same order, and keeps the last row of each: a statement
@@ -312,6 +283,65 @@ impl Table {
         order.truncate(kept);
         Ok(())
     }
+}
+
+/// What is the same for all batches.
+struct Texts {
+    head: String,
+    tail: String,
+    #[cfg(feature = "postgres")]
+    types: Vec<String>,
+}
+
+/// Writes rows in this order. `first` is the index, in the epoch, of the first of `rows`.
+async fn write_rows(
+    connection: &mut Connection,
+    texts: &Texts,
+    first: usize,
+    rows: &Rows<'_>,
+    order: &[usize],
+    how: How,
+) -> Result<(), Fault> {
+    let backend = connection.backend();
+    let full = match backend {
+        Backend::Sqlite => (32_766 / rows.width()).clamp(1, BATCH_ROWS),
+        // One parameter per column.
+        Backend::Postgres => BATCH_ROWS,
+        Backend::Mysql => (65_534 / rows.width()).clamp(1, BATCH_ROWS),
+    };
+    let mut start = 0;
+    while start < order.len() {
+        let most = match how {
+            How::SingleFrom(from) if first + start >= from => 1,
+            _ => full,
+        };
+        let end = batch_end(rows, order, start, most);
+        let chosen = &order[start..end];
+        let statement = match backend {
+            #[cfg(feature = "postgres")]
+            Backend::Postgres => Statement::new(super::postgres::insert_parts(
+                &texts.head,
+                &texts.tail,
+                &texts.types,
+                rows,
+                chosen,
+            )),
+            // Only the full size comes again and again.
+            _ => Statement::new(values_parts(&texts.head, &texts.tail, rows, chosen))
+                .keep(chosen.len() == full),
+        };
+        connection.run(statement).await.map_err(|error| {
+            // One row is told by its place in the epoch, several by theirs in the order of writing: that is where the
+            // search goes on.
+            let span = match chosen {
+                [row] => first + row..first + row + 1,
+                _ => first + start..first + end,
+            };
+            Fault::at(span, SqlError::from(error))
+        })?;
+        start = end;
+    }
+    Ok(())
 }
 
 fn split(table: &str) -> (Option<&str>, &str) {
@@ -366,7 +396,7 @@ mod tests {
             Value::Text(word).encode(&mut data);
             Value::Int(n).encode(&mut data);
         }
-        let rows = Rows::decode(&data, 5, 2).unwrap();
+        let rows = Rows::decode(&mut &data[..], 5, 2).unwrap();
         let columns = ["word".to_owned(), "n".to_owned()];
         let mut order = (0..5).collect();
         table(&["word"]).last_of_each_key(&rows, &columns, &mut order).unwrap();
@@ -385,7 +415,7 @@ mod tests {
         for _ in 0..5 {
             Value::Text(&big).encode(&mut data);
         }
-        let rows = Rows::decode(&data, 5, 1).unwrap();
+        let rows = Rows::decode(&mut &data[..], 5, 1).unwrap();
         let order = [0, 1, 2, 3, 4];
         assert_eq!(batch_end(&rows, &order, 0, 1000), 2);
         assert_eq!(batch_end(&rows, &order, 4, 1000), 5);
@@ -398,7 +428,7 @@ mod tests {
         for n in 0..4 {
             Value::Int(n).encode(&mut data);
         }
-        let rows = Rows::decode(&data, 2, 2).unwrap();
+        let rows = Rows::decode(&mut &data[..], 2, 2).unwrap();
         let text: String = values_parts("INSERT", " TAIL", &rows, &[0, 1])
             .iter()
             .map(|part| match part {

@@ -93,7 +93,7 @@ impl Transaction {
         let mut row = RowBuffer::new(Columns::Unnamed(Some(template.params)), place, Some(backend));
         encode_row(&params, &mut row)?;
         drop(params);
-        let rows = Rows::decode(&row.data, 1, template.params)?;
+        let rows = Rows::decode(&mut &row.data[..], 1, template.params)?;
         self.run_template(&template, rows.row(0)).await
     }
 
@@ -102,46 +102,31 @@ impl Transaction {
         template: &Template,
         row: &[Value<'_>],
     ) -> Result<usize, SqlError> {
-        let parts = match &mut self.connection {
-            #[cfg(feature = "postgres")]
-            Connection::Postgres(postgres) => {
-                let types = postgres.parameter_types(template).await?;
-                super::postgres::bind(template, &types, row)
-            }
-            #[allow(unreachable_patterns, reason = "reachable with another feature")]
-            _ => bind(template, row),
-        };
-        Ok(self.connection.run(Statement::new(parts)).await?)
+        #[cfg(feature = "postgres")]
+        if let Some(postgres) = self.connection.as_postgres() {
+            let types = postgres.parameter_types(template).await?;
+            let parts = super::postgres::bind(template, &types, row);
+            return Ok(self.connection.run(Statement::new(parts)).await?);
+        }
+        Ok(self.connection.run(Statement::new(bind(template, row))).await?)
     }
 
     /// The diesel connection, if this is SQLite. A transaction on it is a savepoint in this one.
     #[cfg(feature = "sqlite")]
     pub fn sqlite(&mut self) -> Option<&mut SyncConnectionWrapper<SqliteConnection>> {
-        match &mut self.connection {
-            Connection::Sqlite(sqlite) => Some(&mut sqlite.diesel),
-            #[allow(unreachable_patterns, reason = "reachable with another feature")]
-            _ => None,
-        }
+        self.connection.as_sqlite().map(|sqlite| &mut sqlite.diesel)
     }
 
     /// The diesel connection, if this is PostgreSQL. A transaction on it is a savepoint in this one.
     #[cfg(feature = "postgres")]
     pub fn postgres(&mut self) -> Option<&mut AsyncPgConnection> {
-        match &mut self.connection {
-            Connection::Postgres(postgres) => Some(&mut postgres.diesel),
-            #[allow(unreachable_patterns, reason = "reachable with another feature")]
-            _ => None,
-        }
+        self.connection.as_postgres().map(|postgres| &mut postgres.diesel)
     }
 
     /// The diesel connection, if this is MariaDB or MySQL. A transaction on it is a savepoint in this one.
     #[cfg(feature = "mysql")]
     pub fn mysql(&mut self) -> Option<&mut AsyncMysqlConnection> {
-        match &mut self.connection {
-            Connection::Mysql(mysql) => Some(mysql),
-            #[allow(unreachable_patterns, reason = "reachable with another feature")]
-            _ => None,
-        }
+        self.connection.as_mysql()
     }
 }
 

@@ -154,7 +154,7 @@ pub(super) fn read_bytes<'a>(data: &mut &'a [u8]) -> Result<&'a [u8], SqlError> 
     Ok(bytes)
 }
 
-/// The rows of a staged epoch, decoded in place.
+/// Some rows of a staged epoch, decoded in place.
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
     values: Vec<Value<'a>>,
@@ -162,20 +162,26 @@ pub(super) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    pub(super) fn decode(mut data: &'a [u8], rows: usize, width: usize) -> Result<Self, SqlError> {
+    /// Takes the first rows off `data`.
+    pub(super) fn decode(data: &mut &'a [u8], rows: usize, width: usize) -> Result<Self, SqlError> {
         // A value takes a byte at least, so a damaged count cannot ask for more memory than there is data.
         if rows.checked_mul(width).is_none_or(|values| values > data.len()) {
             return Err(damaged());
         }
         let mut values = Vec::with_capacity(rows * width);
         for _ in 0..rows * width {
-            values.push(Value::decode(&mut data)?);
+            values.push(Value::decode(data)?);
         }
-        if data.is_empty() { Ok(Rows { values, width }) } else { Err(damaged()) }
+        Ok(Rows { values, width })
     }
 
     pub(super) fn len(&self) -> usize {
         self.values.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// Values per row, at least one.
+    pub(super) fn width(&self) -> usize {
+        self.width.max(1)
     }
 
     pub(super) fn row(&self, index: usize) -> &[Value<'a>] {
@@ -210,7 +216,7 @@ mod tests {
             Value::Text(""),
         ];
         let data = encoded(&values);
-        let rows = Rows::decode(&data, 1, values.len()).unwrap();
+        let rows = Rows::decode(&mut &data[..], 1, values.len()).unwrap();
         assert_eq!(rows.row(0), values);
         assert_eq!(encoded(&[Value::Int(-1)]).len(), 2);
     }
@@ -219,25 +225,24 @@ mod tests {
     fn damage_is_an_error() {
         let data = encoded(&[Value::Text("words"), Value::Int(300)]);
         for cut in 0..data.len() {
-            assert!(Rows::decode(&data[..cut], 1, 2).is_err(), "{cut}");
+            assert!(Rows::decode(&mut &data[..cut], 1, 2).is_err(), "{cut}");
         }
-        assert!(Rows::decode(&data, usize::MAX, 2).is_err());
-        assert!(Rows::decode(&data, 1, 1).is_err());
-        assert!(Rows::decode(&[9], 1, 1).is_err());
-        assert!(Rows::decode(&[6, 1, 0xff], 1, 1).is_err());
+        assert!(Rows::decode(&mut &data[..], usize::MAX, 2).is_err());
+        assert!(Rows::decode(&mut &[9][..], 1, 1).is_err());
+        assert!(Rows::decode(&mut &[6, 1, 0xff][..], 1, 1).is_err());
     }
 
     proptest! {
         #[test]
         fn integers_come_back(value: i64, unsigned: u64) {
             let data = encoded(&[Value::Int(value), Value::from_u64(unsigned)]);
-            let rows = Rows::decode(&data, 1, 2).unwrap();
+            let rows = Rows::decode(&mut &data[..], 1, 2).unwrap();
             prop_assert_eq!(rows.row(0), &[Value::Int(value), Value::from_u64(unsigned)]);
         }
 
         #[test]
         fn noise_is_no_panic(data: Vec<u8>, rows in 0usize..9, width in 0usize..9) {
-            let _ = Rows::decode(&data, rows, width);
+            let _ = Rows::decode(&mut &data[..], rows, width);
         }
     }
 }

@@ -85,4 +85,5 @@ impl<E: Encoder> Sink for FileSink<E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: Encoder> ExactlyOnce for FileSink<E> {}

@@ -123,6 +123,7 @@ impl<F: Format, M: 'static> Source for FileSource<F, M> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F: Format, M: 'static> Rewindable for FileSource<F, M> {}
 
 impl<F: Format> Bounded for FileSource<F, Once> {}

@@ -1,0 +1,152 @@
+//! Every example runs, as a user would run it.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+/// Cargo builds examples before tests, next to them.
+fn example(name: &str) -> Command {
+    let test = std::env::current_exe().expect("the test's own path");
+    let path: PathBuf =
+        test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST").join("examples").join(name);
+    assert!(
+        path.exists(),
+        "{} is missing: cargo builds it with the tests of the whole package",
+        path.display()
+    );
+    Command::new(path)
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().expect("the example starts");
+    assert!(
+        output.status.success(),
+        "{command:?} ended with {}:\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+fn stdout(command: &mut Command) -> String {
+    String::from_utf8(run(command).stdout).expect("text")
+}
+
+fn counts(directory: &Path) -> Vec<String> {
+    let mut lines: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .flat_map(|file| {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn word_count() {
+    for parallelism in ["1", "2"] {
+        let directory = tempfile::tempdir().unwrap();
+        let (input, output) = (directory.path().join("in.txt"), directory.path().join("out"));
+        fs::write(&input, "to be or not to be\nthat is  the question\n").unwrap();
+        let mut job = example("word_count");
+        job.arg("--input").arg(&input).arg("--output").arg(&output).args(["--parallelism", parallelism]);
+        run(&mut job);
+        let expected = ["be\t2", "is\t1", "not\t1", "or\t1", "question\t1", "that\t1", "the\t1", "to\t2"];
+        assert_eq!(counts(&output), expected);
+    }
+}
+
+#[test]
+fn word_count_resumes_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let (input, output) = (directory.path().join("in.txt"), directory.path().join("out"));
+    fs::write(&input, "once\n").unwrap();
+    let job = || {
+        let mut job = example("word_count");
+        job.arg("--input").arg(&input).arg("--output").arg(&output);
+        job.arg("--checkpoint-dir").arg(directory.path().join("checkpoints"));
+        job.args(["--checkpoint-interval", "500ms"]);
+        job
+    };
+    run(&mut job());
+    let again = String::from_utf8(run(&mut job()).stderr).unwrap();
+    assert!(again.contains("resuming from checkpoint 1"), "{again}");
+    assert_eq!(counts(&output), ["once\t1"]);
+}
+
+#[test]
+fn socket_word_count_until_a_signal() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut job = example("socket_word_count")
+        .args(["--parallelism", "1", "--address", &listener.local_addr().unwrap().to_string()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut connection, _) = listener.accept().unwrap();
+    connection.write_all(b"tick tock tick\n").unwrap();
+    let mut lines = BufReader::new(job.stdout.take().unwrap()).lines();
+    let printed: Vec<_> = lines.by_ref().take(3).map(Result::unwrap).collect();
+    assert_eq!(printed, ["(tick,1)", "(tock,1)", "(tick,2)"]);
+    let id = job.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(job.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn custom_source() {
+    let printed =
+        stdout(example("custom_source").args(["--sensors", "2", "--readings", "3", "--pause", "1"]));
+    let mut last: Vec<_> = printed.lines().map(|line| line.rsplit("> ").next().unwrap()).collect();
+    last.sort_unstable();
+    last.dedup();
+    assert!(last.contains(&"(0,24.9)") && last.contains(&"(1,25.9)"), "{printed}");
+}
+
+#[test]
+fn kafka_to_sql_with_embedded_defaults() {
+    let printed = stdout(&mut example("kafka_to_sql"));
+    assert!(printed.contains("total = 500000500000 "), "{printed}");
+}
+
+#[test]
+fn plans_are_shown_without_running_anything() {
+    for name in ["word_count", "socket_word_count", "kafka_word_count", "custom_source", "kafka_to_sql"] {
+        let text = stdout(example(name).arg("plan"));
+        assert!(text.contains(".source -> ") || text.contains("source -> "), "{text}");
+        let mermaid = stdout(example(name).args(["plan", "--format", "mermaid"]));
+        assert!(mermaid.starts_with("flowchart LR\n"), "{mermaid}");
+        let json: serde_json::Value =
+            serde_json::from_str(&stdout(example(name).args(["plan", "--format", "json"]))).unwrap();
+        assert!(json["operators"].as_array().is_some_and(|operators| operators.len() > 2), "{json}");
+        let help = stdout(example(name).arg("--help"));
+        assert!(help.contains("--checkpoint-dir") && help.contains("plan"), "{help}");
+    }
+}
+
+#[test]
+fn bad_arguments_are_explained() {
+    let output = example("word_count").args(["--input", "x"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--output"));
+
+    let missing = tempfile::tempdir().unwrap();
+    let output = example("word_count")
+        .arg("--input")
+        .arg(missing.path().join("nothing-here.txt"))
+        .arg("--output")
+        .arg(missing.path().join("out"))
+        .args(["--restart", "never"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let last = errors.lines().last().unwrap_or_default();
+    assert!(last.starts_with("error: ") && last.contains("nothing-here.txt"), "{errors}");
+}

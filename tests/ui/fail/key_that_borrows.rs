@@ -1,0 +1,6 @@
+#[derive(Clone, PartialEq, Eq, Hash, flow::Key)]
+struct Word<'a>(&'a str);
+
+fn main() {
+    let _ = Word("a");
+}

@@ -1,0 +1,10 @@
+use flow::{collection::range, file, pipeline};
+
+#[pipeline]
+fn p() {
+    source(range(0..9)).key_by(|n| n % 3).parallelism(2).count().sink(file::to_tsv("out"));
+}
+
+fn main() {
+    flow::run(p);
+}

@@ -1,0 +1,6 @@
+#[flow::pipeline]
+struct Job;
+
+fn main() {
+    let _ = Job;
+}

@@ -1,0 +1,12 @@
+use flow::{collection::range, file, pipeline};
+
+#[pipeline]
+fn p() {
+    let numbers = source(range(0..9));
+    let numbers = numbers.map(|n| n * 2);
+    numbers.sink(file::to_lines("out"));
+}
+
+fn main() {
+    flow::run(p);
+}

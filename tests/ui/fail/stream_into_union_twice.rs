@@ -1,0 +1,11 @@
+use flow::{collection::range, file, pipeline};
+
+#[pipeline]
+fn p() {
+    let numbers = source(range(0..9));
+    numbers.union(numbers).sink(file::to_lines("out"));
+}
+
+fn main() {
+    flow::run(p);
+}

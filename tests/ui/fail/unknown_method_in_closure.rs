@@ -1,0 +1,10 @@
+use flow::{file, pipeline};
+
+#[pipeline]
+fn p() {
+    source(file::text("in")).key_by(|line| line.lenght()).count().sink(file::to_tsv("out"));
+}
+
+fn main() {
+    flow::run(p);
+}
