@@ -33,8 +33,8 @@ pub(crate) trait SourceDriver {
     /// The uid of the source's operator.
     fn uid(&self) -> &str;
 
-    /// Whether the subtask knows its splits. Until then it has no position, so no checkpoint may be taken: one that
-    /// held the restored state, but no positions, would process everything again.
+    /// Whether the subtask knows its splits. Until then it has no position, so no checkpoint may be taken: what a
+    /// checkpoint does not know of is read from its beginning, even where a first start would begin at the end.
     fn assigned(&mut self) -> Result<bool, Error>;
 
     /// Runs the chain over one batch, if there is one.
@@ -106,9 +106,13 @@ where
         // A source of which the checkpoint knows nothing starts for the first time.
         let restored = self.environment.restored.as_ref().map(|restored| restored.splits(&self.cx.operator));
         let restored = restored.filter(|splits| !splits.is_empty());
-        // What cannot be read is reported with what the feed brings.
-        if let Ok(splits) = share(restored.as_deref().unwrap_or_default(), self.cx.subtask, parallelism) {
+        // A restored one has positions before it has looked for more, so that checkpoints go on, and the job can be
+        // stopped, while it is out of reach. What cannot be decoded is reported by the feed.
+        if let Some(Ok(splits)) =
+            restored.as_deref().map(|splits| share(splits, self.cx.subtask, parallelism))
+        {
             self.positions.extend(splits.into_iter().map(|split: S::Split| (split.id(), split)));
+            self.assigned = true;
         }
         self.feed = Some(Feed::start(
             Arc::clone(&self.source),
