@@ -28,7 +28,7 @@ pub fn print() -> Print {
     Print { stream: Stream::Stdout }
 }
 
-/// The sink [`print`].
+/// The sink [`print()`].
 #[derive(Clone, Copy, Debug)]
 pub struct Print {
     stream: Stream,

@@ -1,6 +1,6 @@
 //! Files: lines of text, CSV and JSON, read in parallel and written exactly once.
 //!
-//! Sources are [`text`], [`csv`] and [`json_lines`]; each takes a file, a directory or a glob. Sinks are
+//! Sources are [`text`], [`csv()`] and [`json_lines`]; each takes a file, a directory or a glob. Sinks are
 //! [`to_lines`], [`to_tsv`], [`to_csv`] and [`to_json_lines`]; each takes a directory.
 
 mod discover;

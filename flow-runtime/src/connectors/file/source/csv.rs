@@ -38,7 +38,7 @@ pub fn csv<T: DeserializeOwned + Send + 'static>(pattern: impl AsRef<Path>) -> F
     )
 }
 
-/// The format of [`csv`].
+/// The format of [`csv()`].
 pub struct Csv<T> {
     delimiter: u8,
     header: bool,
