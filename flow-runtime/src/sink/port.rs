@@ -34,9 +34,10 @@ impl<S: Sink> Clone for SinkHandle<S> {
     }
 }
 
-/// The filling of buffers.
-pub struct Feeder<S: Sink> {
-    buffer: S::Buffer,
+/// The buffer being filled, and the way of the full ones.
+struct Feeder<S: Sink> {
+    /// Away while a loop fills it.
+    buffer: Option<S::Buffer>,
     /// Sealed, but not yet taken by the writer task.
     sealed: VecDeque<Message<S>>,
     lines: Option<Lines<S>>,
@@ -65,7 +66,7 @@ impl<S: Sink> SinkHandle<S> {
         let buffer = sink.buffer(&cx);
         let dormant = active.then(|| (operator, Arc::clone(environment)));
         SinkHandle(Rc::new(RefCell::new(Feeder {
-            buffer,
+            buffer: Some(buffer),
             sealed: VecDeque::new(),
             lines: None,
             sink,
@@ -77,8 +78,9 @@ impl<S: Sink> SinkHandle<S> {
     /// For the time of one batch.
     #[inline]
     #[must_use]
-    pub fn borrow_mut(&self) -> RefMut<'_, Feeder<S>> {
-        self.0.borrow_mut()
+    pub fn borrow_mut(&self) -> Filling<'_, S> {
+        let mut feeder = self.0.borrow_mut();
+        Filling { buffer: feeder.buffer.take(), feeder }
     }
 
     pub(crate) fn port(&self) -> Rc<dyn SinkPort> {
@@ -86,7 +88,17 @@ impl<S: Sink> SinkHandle<S> {
     }
 }
 
-impl<S: Sink> Feeder<S> {
+/// The filling of a sink's buffer, for the time of one batch.
+///
+/// The buffer lies on the loop's stack meanwhile, and leaves it by value only: what it counts is then kept in
+/// registers, where counters behind a pointer would be loaded and stored for each record.
+pub struct Filling<'a, S: Sink> {
+    /// Taken only by the destructor.
+    buffer: Option<S::Buffer>,
+    feeder: RefMut<'a, Feeder<S>>,
+}
+
+impl<S: Sink> Filling<'_, S> {
     /// Adds a record to the buffer. The worker never waits here.
     ///
     /// # Errors
@@ -96,19 +108,35 @@ impl<S: Sink> Feeder<S> {
     where
         S::Buffer: Write<T>,
     {
-        self.buffer.write(record)?;
-        if self.buffer.is_full() {
-            self.seal();
+        let Some(buffer) = &mut self.buffer else { return Ok(()) };
+        buffer.write(record)?;
+        if buffer.is_full() {
+            self.buffer = self.buffer.take().map(|full| self.feeder.exchange(full));
         }
         Ok(())
     }
+}
 
+impl<S: Sink> Drop for Filling<'_, S> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.feeder.buffer = self.buffer.take();
+    }
+}
+
+impl<S: Sink> Feeder<S> {
+    /// An empty buffer for a full one.
     #[inline(never)]
+    fn exchange(&mut self, full: S::Buffer) -> S::Buffer {
+        self.sealed.push_back(Message::Write(full));
+        let empty = self.lines.as_mut().and_then(|lines| lines.empties.try_recv().ok());
+        empty.unwrap_or_else(|| self.sink.buffer(&self.cx))
+    }
+
+    /// Sends what is in the buffer, though it is not full.
     fn seal(&mut self) {
-        if !self.buffer.is_empty() {
-            let empty = self.lines.as_mut().and_then(|lines| lines.empties.try_recv().ok());
-            let empty = empty.unwrap_or_else(|| self.sink.buffer(&self.cx));
-            self.sealed.push_back(Message::Write(std::mem::replace(&mut self.buffer, empty)));
+        if let Some(begun) = self.buffer.take() {
+            self.buffer = Some(if begun.is_empty() { begun } else { self.exchange(begun) });
         }
     }
 
