@@ -237,9 +237,8 @@ impl<F: Send + Sync + 'static> Sink for KafkaSink<F, Transactional> {
             None => self.check(cx, true).await?,
         };
         let (setup, owner) = (Arc::clone(&self.setup), Owner::new(&self.setup.prefix, cx));
-        let restored = cx.restored.unwrap_or_default();
         let (committer, previous) =
-            KafkaCommitter::open(Arc::clone(&setup), limits, owner, cx.subtask, restored).await?;
+            KafkaCommitter::open(Arc::clone(&setup), limits, owner, cx.subtask).await?;
         Ok((StagingWriter::new(Gate { setup, limits }, cx.attempt, previous)?, committer))
     }
 }

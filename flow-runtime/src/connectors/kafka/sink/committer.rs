@@ -39,7 +39,6 @@ impl KafkaCommitter {
         limits: Limits,
         owner: Owner,
         subtask: usize,
-        restored: CheckpointId,
     ) -> Result<(Self, u64), BoxError> {
         let shared = Arc::new(Shared { setup, limits, owner, subtask });
         let opening = Arc::clone(&shared);
@@ -50,9 +49,6 @@ impl KafkaCommitter {
             }))
         });
         let (session, epoch) = opened.await?.map_err(|fault| shared.tell(fault.text))?;
-        if epoch > restored.0 {
-            return Err(shared.owner.taken_over(subtask).into());
-        }
         Ok((KafkaCommitter { shared, session: Some(session) }, epoch))
     }
 }

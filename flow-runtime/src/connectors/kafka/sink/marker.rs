@@ -137,7 +137,9 @@ impl Owner {
         recovery: Recovery,
     ) -> Result<Vec<Mark>, String> {
         let start = restored.unwrap_or_default();
-        let ahead = marks.iter().flatten().map(|mark| mark.epoch).filter(|epoch| *epoch > start.0).max();
+        // Not what this attempt itself has written, should another of its processes be faster.
+        let is_ahead = |mark: &&Mark| mark.epoch > start.0 && !self.owns(mark);
+        let ahead = marks.iter().flatten().filter(is_ahead).map(|mark| mark.epoch).max();
         if let Some(newest) = ahead
             && recovery != Recovery::Repeat
         {
@@ -156,7 +158,7 @@ impl Owner {
             let of_subtask = || handles.iter().filter(|handle| handle.subtask == subtask);
             let unknown = |epoch| Mark { epoch, owner: 0, writer: 0 };
             match (mark, of_subtask().next()) {
-                (Some(mark), _) if mark.epoch > start.0 => Ok(unknown(start.0)),
+                (Some(mark), _) if is_ahead(&mark) => Ok(unknown(start.0)),
                 (Some(mark), _) => Ok(*mark),
                 // Nothing is pending, so nothing can be repeated or lost.
                 (None, None) => Ok(unknown(start.0)),
@@ -195,7 +197,7 @@ mod tests {
     }
 
     fn mark(epoch: u64, writer: u64) -> Mark {
-        Mark { epoch, owner: 7, writer }
+        Mark { epoch, owner: 6, writer }
     }
 
     #[test]
@@ -249,6 +251,9 @@ mod tests {
             settle(&[Some(mark(6, 1)), Some(mark(2, 1))], Some(5), &[0], Recovery::Repeat),
             Ok(vec![unknown(5), mark(2, 1)])
         );
+
+        let own = Mark { epoch: 6, owner: 7, writer: 7 };
+        assert_eq!(settle(&[Some(own)], Some(5), &[0], strict), Ok(vec![own]));
 
         let why = settle(&[None], Some(5), &[0], strict).unwrap_err();
         assert!(why.contains("holds 1 records") && why.contains("offsets.retention.minutes"), "{why}");

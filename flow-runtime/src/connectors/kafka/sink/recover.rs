@@ -62,7 +62,10 @@ impl Recovering<'_> {
             .map_err(Fault::permanent)?;
         // All before anything is written, so that an earlier attempt that is still alive sees that it is over.
         for (session, mark) in sessions.iter_mut().zip(settled) {
-            session.write(None, Mark { owner: self.owner.attempt, ..mark })?;
+            let own = Mark { owner: self.owner.attempt, ..mark };
+            if session.mark() != Some(&own) {
+                session.write(None, own)?;
+            }
         }
         for Recovered { subtask, checkpoint, handle } in self.handles {
             let Some(session) = sessions.get_mut(*subtask) else { continue };
