@@ -57,12 +57,8 @@ fn killed_again_and_again(name: &str, parallelism: usize) {
         assert_eq!(total["cents"].as_u64(), Some(n % 3 * (n % 7)));
         seen[n as usize] += 1;
     }
-    let wrong: Vec<_> = seen
-        .iter()
-        .enumerate()
-        .filter(|(n, times)| **times != u8::from(n % 10 != 9))
-        .take(10)
-        .collect();
+    let wrong: Vec<_> =
+        seen.iter().enumerate().filter(|(n, times)| **times != u8::from(n % 10 != 9)).take(10).collect();
     assert!(wrong.is_empty(), "of {records} orders these came so often: {wrong:?}");
 }
 

@@ -3,13 +3,13 @@
 use std::{collections::HashSet, time::Duration};
 
 use flow_runtime::{
+    checkpoint::CheckpointId,
     connectors::kafka::{
         self, KafkaSink,
         mock::MockBroker,
         sink::{Idempotent, Values},
     },
     sink::SinkWriter as _,
-    checkpoint::CheckpointId,
 };
 
 use crate::{

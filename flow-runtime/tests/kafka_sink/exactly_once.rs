@@ -307,8 +307,7 @@ async fn every_process_may_recover() {
 async fn jobs_with_other_names_write_to_the_same_topic() {
     let topic = Topic::new(1).await;
     let mut one = start(&topic, FIRST, &[]).await;
-    let mut other =
-        Job::start(sink(&topic), &format!("{}:other", topic.name), FIRST, &[]).await.unwrap();
+    let mut other = Job::start(sink(&topic), &format!("{}:other", topic.name), FIRST, &[]).await.unwrap();
     let prefixed = sink(&topic).transactional_id_prefix("shop");
     let mut third = Job::start(prefixed, &topic.name, FIRST, &[]).await.unwrap();
     for job in [&mut one, &mut other, &mut third] {

@@ -94,7 +94,8 @@ async fn wherever_a_process_dies_each_record_is_there_once() {
         }
         proxy.up();
         let attempt = checkpoint + 1;
-        job = Job::start(sink(&topic, &proxy), &topic.name, from(checkpoint, attempt), &carried).await.unwrap();
+        job =
+            Job::start(sink(&topic, &proxy), &topic.name, from(checkpoint, attempt), &carried).await.unwrap();
         topic.committed(carried.len());
     }
     topic.holds(["1", "2", "3", "4", "5"]);

@@ -35,10 +35,8 @@ async fn a_transaction_timeout_beyond_the_brokers() {
 async fn what_is_not_there() {
     let why = refused(sink("flow-no-such-topic")).await;
     assert!(why.contains("kafka topic `flow-no-such-topic` does not exist"), "{why}");
-    let why = refused(
-        kafka::to("x").brokers("127.0.0.1:1").connect_timeout(Duration::from_millis(300)),
-    )
-    .await;
+    let why =
+        refused(kafka::to("x").brokers("127.0.0.1:1").connect_timeout(Duration::from_millis(300))).await;
     assert!(why.contains("no kafka broker of `127.0.0.1:1` answered"), "{why}");
     assert!(refused(kafka::to("x")).await.contains(".brokers("));
     let why = refused(sink("x").property("acks", "1")).await;
@@ -60,7 +58,8 @@ async fn records_that_no_broker_would_take() {
     let mut job = Job::start(sink(&topic.name), &topic.name, FIRST, &[]).await.unwrap();
     job.epoch(1, [("k", vec![7; 99_000])]).await;
     let subtask = job.subtask(0);
-    let why = subtask.write([("small", vec![0; 10]), ("big", vec![0; 100_000])]).await.unwrap_err().to_string();
+    let why =
+        subtask.write([("small", vec![0; 10]), ("big", vec![0; 100_000])]).await.unwrap_err().to_string();
     assert!(why.contains("with key `big`") && why.contains("max.message.bytes"), "{why}");
     subtask.sink_buffer = sink(&topic.name).buffer(&subtask.cx);
     let why = subtask.write([Record::new("x").partition(2)]).await.unwrap_err().to_string();

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    Compression, DirectWriter, JsonRecords, JsonValues, KafkaBuffer, KafkaCommitter, NoCommitter, Recovery, Staged,
-    StagingWriter, Values, WithHeader, WithKey, WithPartition, WithTimestamp,
+    Compression, DirectWriter, JsonRecords, JsonValues, KafkaBuffer, KafkaCommitter, NoCommitter, Recovery,
+    Staged, StagingWriter, Values, WithHeader, WithKey, WithPartition, WithTimestamp,
     check::{Limits, check},
     marker::Owner,
     recover::Recovering,

@@ -104,7 +104,8 @@ async fn describe(setup: &Setup, broker: Option<i32>) -> Result<Vec<ConfigResour
 /// How many partitions there are by now.
 pub(super) async fn partitions(setup: &Setup) -> Result<i32, BoxError> {
     let setup = setup.clone();
-    let partitions = blocking(move || Admin::connect(&setup.consumer(None))?.partitions(&setup.topic)).await?;
+    let partitions =
+        blocking(move || Admin::connect(&setup.consumer(None))?.partitions(&setup.topic)).await?;
     Ok(i32::try_from(partitions.len())?)
 }
 

@@ -75,7 +75,11 @@ impl SinkCommitter for KafkaCommitter {
 
 impl Shared {
     fn tell(&self, text: String) -> BoxError {
-        if text.starts_with("sink `") { text.into() } else { format!("{}: {text}", self.owner.place(self.subtask)).into() }
+        if text.starts_with("sink `") {
+            text.into()
+        } else {
+            format!("{}: {text}", self.owner.place(self.subtask)).into()
+        }
     }
 
     /// Becomes the only producer, unless another attempt has taken over.
@@ -115,7 +119,13 @@ impl Shared {
             Err(fault) if fault.class == Class::Fenced => {
                 drop(session);
                 self.owned(read_mark(&self.setup, &self.owner.id(self.subtask))?.as_ref())?;
-                Err(Fault { text: format!("{} (after {:?} a transaction is given up: `.transaction_timeout(..)`)", fault.text, self.setup.transaction_timeout), ..fault })
+                Err(Fault {
+                    text: format!(
+                        "{} (after {:?} a transaction is given up: `.transaction_timeout(..)`)",
+                        fault.text, self.setup.transaction_timeout
+                    ),
+                    ..fault
+                })
             }
             Err(fault) => Err(fault),
         }

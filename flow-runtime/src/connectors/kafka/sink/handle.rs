@@ -83,7 +83,9 @@ impl fmt::Debug for Staged {
 
 /// The checksums of the checkpoint are right, and still it cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("the records that the checkpoint holds cannot be read: were they written by a later version of flow?")]
+#[error(
+    "the records that the checkpoint holds cannot be read: were they written by a later version of flow?"
+)]
 pub(super) struct Damaged;
 
 /// The epoch that is being staged.

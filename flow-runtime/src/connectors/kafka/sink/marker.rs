@@ -151,7 +151,10 @@ impl Owner {
                 "sink `{}` of job `{}` has written up to checkpoint {newest}, as its marker, the offset of the consumer group `{}`, says, but the job starts from {from}: what lies between would be written twice. restore checkpoint {newest}, or give the job another name, or, to write it a second time, start once with `.recovery(Recovery::Repeat)`",
                 self.sink,
                 self.job,
-                self.id(marks.iter().position(|mark| mark.is_some_and(|mark| mark.epoch == newest)).unwrap_or(0))
+                self.id(marks
+                    .iter()
+                    .position(|mark| mark.is_some_and(|mark| mark.epoch == newest))
+                    .unwrap_or(0))
             ));
         }
         let settled = marks.iter().enumerate().map(|(subtask, mark)| {
@@ -246,7 +249,9 @@ mod tests {
         let why = settle(&[Some(mark(5, 1)), Some(mark(6, 1))], Some(5), &[], strict).unwrap_err();
         assert!(why.contains("up to checkpoint 6") && why.contains("sink:1`"), "{why}");
         assert!(why.contains("starts from checkpoint 5") && why.contains("Recovery::Repeat"), "{why}");
-        assert!(settle(&[Some(mark(1, 1))], None, &[], Recovery::Skip).unwrap_err().contains("no checkpoint"));
+        assert!(
+            settle(&[Some(mark(1, 1))], None, &[], Recovery::Skip).unwrap_err().contains("no checkpoint")
+        );
         assert_eq!(
             settle(&[Some(mark(6, 1)), Some(mark(2, 1))], Some(5), &[0], Recovery::Repeat),
             Ok(vec![unknown(5), mark(2, 1)])

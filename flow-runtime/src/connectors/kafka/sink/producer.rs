@@ -157,7 +157,8 @@ impl Fault {
         let mut fault = Fault::of(&failed.error, String::new());
         let partition =
             if failed.partition < 0 { String::new() } else { format!(" (partition {})", failed.partition) };
-        let reason = failed.error.rdkafka_error_code().map_or(failed.error.to_string(), |code| code.to_string());
+        let reason =
+            failed.error.rdkafka_error_code().map_or(failed.error.to_string(), |code| code.to_string());
         fault.text = format!("record {}{partition}: {reason}", failed.index);
         fault
     }

@@ -15,10 +15,7 @@ use super::{
     session::{Session, read_mark},
     setup::Setup,
 };
-use crate::{
-    checkpoint::CheckpointId,
-    sink::Recovered,
-};
+use crate::{checkpoint::CheckpointId, sink::Recovered};
 
 /// How long it waits for brokers that restart, or for another attempt that is still being fenced.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -121,9 +121,7 @@ impl Session {
             .send_offsets_to_transaction(&marker, &self.group, STEP)
             .map_err(failed("cannot move the marker"))?;
         // Serves what is told of the records, which the commit itself does not.
-        producer
-            .flush(self.setup.transaction_timeout)
-            .map_err(failed("cannot write the records"))?;
+        producer.flush(self.setup.transaction_timeout).map_err(failed("cannot write the records"))?;
         producer.commit_transaction(STEP).map_err(failed("cannot commit the transaction"))
     }
 }

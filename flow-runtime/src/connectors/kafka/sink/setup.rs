@@ -55,7 +55,10 @@ const RESERVED: [(&str, &str); 17] = [
     ("transaction.timeout.ms", "use `.transaction_timeout(..)`"),
     ("enable.idempotence", "without it a retry may repeat and reorder records"),
     ("acks", "it is `all`: with less, a broker that fails takes acknowledged records with it"),
-    ("request.required.acks", "it is `all`: with less, a broker that fails takes acknowledged records with it"),
+    (
+        "request.required.acks",
+        "it is `all`: with less, a broker that fails takes acknowledged records with it",
+    ),
     ("queuing.strategy", "records keep their order"),
     ("delivery.report.only.error", "the sink needs it as it is"),
     ("group.id", "the sink keeps its markers in groups of its own: use `.transactional_id_prefix(..)`"),
@@ -134,12 +137,7 @@ impl Setup {
     pub(super) fn consumer(&self, group: Option<String>) -> Settings {
         let mut properties = self.properties.clone();
         properties.retain(|key, _| !PRODUCER.iter().any(|of_producer| key.starts_with(of_producer)));
-        Settings {
-            brokers: self.brokers.clone(),
-            group,
-            properties,
-            connect_timeout: self.connect_timeout,
-        }
+        Settings { brokers: self.brokers.clone(), group, properties, connect_timeout: self.connect_timeout }
     }
 
     /// For a client that asks about configurations, which to the client library is a producer.
