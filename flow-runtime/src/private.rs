@@ -46,9 +46,11 @@ impl Definition for Refused {
 }
 pub use crate::{
     chain::{At, Stream, Wiring},
+    error::BoxError,
     job::{Definition, Job},
     plan::{EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
     record::{Lend, OwnPlain, OwnRecord, Owning, Plain, Record, Slot, Witness, WitnessPlain, WitnessRecord},
+    sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
     state::{Key, StoredKeyPart},
 };

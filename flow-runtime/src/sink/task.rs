@@ -14,7 +14,8 @@ use futures_util::FutureExt;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
 use super::{
-    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, TransactionHandle,
+    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, decode_handle,
+    encode_handle,
 };
 use crate::{
     chain::Environment,
@@ -150,7 +151,7 @@ impl<S: Sink> SinkTask<S> {
 
     /// Writes a handle beside the checkpoint that will name it.
     async fn store(&self, checkpoint: CheckpointId, handle: &S::Handle) -> Result<SinkPart, Error> {
-        let encoded = handle.encode().map_err(|e| self.failed(e))?;
+        let encoded = encode_handle(handle).map_err(|e| self.failed(e))?;
         let name = format!("{:016x}-{}-{}-txn", self.environment.attempt, self.operator, self.cx.subtask);
         let file = self.environment.store.put_part(checkpoint, &name, encoded.into()).await?;
         Ok(SinkPart { uid: self.cx.operator.clone(), subtask: self.cx.subtask, checkpoint, file })
@@ -163,7 +164,7 @@ impl<S: Sink> SinkTask<S> {
             let mut handles = Vec::new();
             if let Some(restored) = &self.environment.restored {
                 for (subtask, checkpoint, bytes) in restored.handles(&self.cx.operator) {
-                    let handle = S::Handle::decode(&bytes).map_err(|e| {
+                    let handle = decode_handle::<S::Handle>(&bytes).map_err(|e| {
                         self.failed(
                             format!("the handle of checkpoint {checkpoint} cannot be read: {e}").into(),
                         )
