@@ -16,15 +16,7 @@ pub(super) fn plan(graph: &Graph, forms: &Forms) -> TokenStream {
     let private = private();
     let options = &graph.options;
     let name = &options.name;
-    let guarantee = local(match options.guarantee {
-        Guarantee::ExactlyOnce => "ExactlyOnce",
-        Guarantee::AtLeastOnce => "AtLeastOnce",
-        Guarantee::AtMostOnce => "AtMostOnce",
-    });
-    let mode = local(match options.mode {
-        Mode::Streaming => "Streaming",
-        Mode::Batch => "Batch",
-    });
+    let (guarantee, mode) = (guarantee(graph), mode(graph));
     let checkpoint = match options.checkpoint {
         Some(interval) => {
             let milliseconds = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
@@ -45,14 +37,33 @@ pub(super) fn plan(graph: &Graph, forms: &Forms) -> TokenStream {
     quote! {
         &#private::Plan {
             name: #name,
-            guarantee: #private::Guarantee::#guarantee,
-            mode: #private::Mode::#mode,
+            guarantee: #guarantee,
+            mode: #mode,
             checkpoint: #checkpoint,
             parallelism: #parallelism,
             max_parallelism: #max_parallelism,
             operators: &[#(#operators),*],
             edges: &[#(#edges),*],
         }
+    }
+}
+
+/// The guarantee, as the runtime calls it.
+pub(super) fn guarantee(graph: &Graph) -> TokenStream {
+    let private = private();
+    match graph.options.guarantee {
+        Guarantee::ExactlyOnce => quote!(#private::Guarantee::ExactlyOnce),
+        Guarantee::AtLeastOnce => quote!(#private::Guarantee::AtLeastOnce),
+        Guarantee::AtMostOnce => quote!(#private::Guarantee::AtMostOnce),
+    }
+}
+
+/// The mode, as the runtime calls it.
+pub(super) fn mode(graph: &Graph) -> TokenStream {
+    let private = private();
+    match graph.options.mode {
+        Mode::Streaming => quote!(#private::Mode::Streaming),
+        Mode::Batch => quote!(#private::Mode::Batch),
     }
 }
 
