@@ -111,6 +111,8 @@ pub fn run_until<D: Definition>(job: &Job<D>, config: &Config, stop: &Stop) -> R
         Some(url) => Store::open(url)?,
         None => Store::in_memory(),
     };
+    // Until the job is over, whatever ends it.
+    let _lock = store.lock()?;
     let mut restore = Restore::new(config.restore.clone(), config.allow_older_checkpoint);
     let mut failures = Failures::new(strategy(plan, config));
     let began = Instant::now();
