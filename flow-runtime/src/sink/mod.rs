@@ -6,10 +6,11 @@
 mod port;
 mod task;
 mod traits;
+mod unconfirmed;
 
 pub use crate::checkpoint::CheckpointId;
 pub use port::SinkHandle;
-pub(crate) use port::SinkPort;
+pub(crate) use port::{SinkParts, SinkPort};
 pub use traits::{
     CommitError, Committed, ExactlyOnce, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter,
     TransactionHandle, Write,
