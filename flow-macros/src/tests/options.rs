@@ -81,7 +81,7 @@ fn each_mistake_is_one_error_at_its_place() {
         ("checkpoint(compression = gzip)", "gzip", "it is one of `none`, `zstd`"),
         ("checkpoint(on_cancel = remove)", "remove", "it is one of `retain`, `delete`"),
         ("checkpoint(timeout)", "timeout", "checkpoint option `timeout` has no value"),
-        ("checkpoint(timeout(1))", "timeout", "takes one value"),
+        ("checkpoint(timeout(s = 1))", "timeout", "takes one value"),
         ("checkpoint(retain = 1, retain = 2)", "retain", "is set twice"),
         (
             "checkpoint(interval = \"1s\"), checkpoint = \"2s\"",
@@ -89,7 +89,7 @@ fn each_mistake_is_one_error_at_its_place() {
             "option `checkpoint` is set twice",
         ),
         ("checkpoint(min_pause = \"1s\", max_concurrent = 2)", "\"1s\"", "leaves one checkpoint at a time"),
-        ("parallelism(4)", "parallelism", "takes one value"),
+        ("parallelism(n = 4)", "parallelism", "takes one value"),
         ("restart = never", "never", "no restart strategy named `never`"),
         ("restart = failure_rate", "failure_rate", "failure_rate(max = 3, per = \"5m\")"),
         ("restart = 3", "3", "this is no restart strategy"),

@@ -9,7 +9,7 @@ use std::{
     thread::Thread,
 };
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::Alarm;
 use crate::{checkpoint::CheckpointId, error::Error};
@@ -52,7 +52,6 @@ pub(crate) struct Control {
     checkpoints: Mutex<Outcomes>,
     /// How many checkpoints have failed: when it grows, operators look whether one of theirs has.
     failures: AtomicU64,
-    completed: watch::Sender<CheckpointId>,
     events: mpsc::UnboundedSender<Event>,
 }
 
@@ -106,7 +105,6 @@ impl Control {
             failed: AtomicBool::new(false),
             checkpoints: Mutex::new(Outcomes { complete: restored, ..Outcomes::default() }),
             failures: AtomicU64::new(0),
-            completed: watch::Sender::new(restored),
             events,
         };
         (control, receiver)
@@ -201,7 +199,6 @@ impl Control {
         outcomes.counts.completed += 1;
         // All operators have passed it, so nobody asks for what was before it.
         outcomes.failed.retain(|failed| *failed > checkpoint);
-        self.completed.send_replace(checkpoint);
         self.tell(Event::Completed(checkpoint));
         true
     }
@@ -237,11 +234,6 @@ impl Control {
     /// How many checkpoints came to what end in this attempt.
     pub(crate) fn checkpoint_counts(&self) -> CheckpointCounts {
         self.outcomes().counts
-    }
-
-    /// Follows completed checkpoints.
-    pub(crate) fn completions(&self) -> watch::Receiver<CheckpointId> {
-        self.completed.subscribe()
     }
 
     /// Ends the attempt. The first error counts; those after it are mostly its consequences.
