@@ -312,6 +312,35 @@ fn overlapping_checkpoints_fail_one_by_one() {
     }
 }
 
+#[pipeline(
+    guarantee = at_least_once,
+    checkpoint(interval = "20ms", timeout = "1s", max_concurrent = 2, tolerable_failures = 9, compression = zstd),
+    restart(fixed_delay(attempts = 2, delay = "0s"))
+)]
+fn unaligned(input: Scripted<u64>, out: Collected<(u64, u64)>) {
+    source(input).key_by(|n| n % 10).sum(|n| *n).sink(out.transactional());
+}
+
+#[test]
+fn what_the_pipeline_says_holds_and_needs_no_alignment() {
+    for parallelism in PARALLELISMS {
+        let fuse = Fuse::times(3);
+        let storage = Storage::new().with("-state", Trouble::Refused, &fuse);
+        let (out, gate) = (careful(&storage), Gate::closed());
+        let job = unaligned(input(&gate), out.clone());
+        let config = Config::with_parallelism(job.plan(), parallelism);
+        assert_eq!((config.checkpoint_max_concurrent, config.tolerable_failures), (2, 9));
+        assert_eq!(config.restart, Restart::FixedDelay { attempts: 2, delay: Duration::ZERO });
+        let running = start_on(job, config, storage.store());
+        out.wait_for(|records| records.len() == 300);
+        gate.open();
+        // Exact, since it never goes back.
+        let summary = Outcome { summary: running.wait(), out }.exact();
+        assert_eq!(summary.restarts, 0);
+        assert!(summary.checkpoints.failed >= 1);
+    }
+}
+
 fn names(dir: &std::path::Path) -> usize {
     std::fs::read_dir(dir).expect("the directory is there").count()
 }
