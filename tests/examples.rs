@@ -142,7 +142,7 @@ fn bad_arguments_are_explained() {
         .arg(missing.path().join("nothing-here.txt"))
         .arg("--output")
         .arg(missing.path().join("out"))
-        .args(["--restart", "never"])
+        .args(["--restart", "none"])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));

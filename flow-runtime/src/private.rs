@@ -37,7 +37,8 @@ impl Definition for Refused {
         name: "",
         guarantee: Guarantee::ExactlyOnce,
         mode: Mode::Streaming,
-        checkpoint: None,
+        checkpoint: CheckpointPlan::new(),
+        restart: None,
         parallelism: None,
         max_parallelism: None,
         operators: &[],
@@ -46,13 +47,15 @@ impl Definition for Refused {
 }
 pub use crate::{
     chain::{At, Stream, Wiring},
+    checkpoint::Compression,
     error::BoxError,
     job::{Definition, Job},
-    plan::{EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
+    plan::{CheckpointPlan, EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
     record::{Lend, OwnPlain, OwnRecord, Owning, Plain, Record, Slot, Witness, WitnessPlain, WitnessRecord},
     sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
     state::{Key, StoredKeyPart},
+    worker::{Restart, Retention},
 };
 
 /// A record for one more reader of a stream.

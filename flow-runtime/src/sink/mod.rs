@@ -8,11 +8,12 @@ mod port;
 mod task;
 mod traits;
 mod two_phase;
+mod unconfirmed;
 
 pub use crate::checkpoint::CheckpointId;
 pub use handle::{TransactionHandle, decode_handle, describe_handle, encode_handle};
 pub use port::SinkHandle;
-pub(crate) use port::SinkPort;
+pub(crate) use port::{SinkParts, SinkPort};
 pub use traits::{
     CommitError, Committed, ExactlyOnce, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter,
     Write,

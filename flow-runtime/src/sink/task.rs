@@ -15,11 +15,11 @@ use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
 use super::{
     CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, decode_handle,
-    encode_handle,
+    encode_handle, unconfirmed::Unconfirmed,
 };
 use crate::{
     chain::Environment,
-    checkpoint::{CheckpointId, SinkPart},
+    checkpoint::CheckpointId,
     error::{BoxError, Error, Place, panic_message},
     worker::{AbortOnDrop, Alarm},
 };
@@ -27,7 +27,7 @@ use crate::{
 /// What the worker sends.
 pub(crate) enum Message<S: Sink> {
     Write(S::Buffer),
-    Barrier(CheckpointId, oneshot::Sender<Vec<SinkPart>>),
+    Barrier(CheckpointId, oneshot::Sender<Vec<Arc<Unconfirmed>>>),
 }
 
 /// What worker, writer and committer know of each other.
@@ -118,7 +118,7 @@ impl<S: Sink> SinkTask<S> {
         });
         // Aborts the committer with this task.
         let _committing = AbortOnDrop(committing);
-        let mut unconfirmed: VecDeque<SinkPart> = VecDeque::new();
+        let mut unconfirmed: VecDeque<Arc<Unconfirmed>> = VecDeque::new();
         while let Some(message) = self.inbox.recv().await {
             self.status.took();
             match message {
@@ -134,12 +134,15 @@ impl<S: Sink> SinkTask<S> {
                         unconfirmed.pop_front();
                     }
                     if let Some(handle) = handle {
-                        unconfirmed.push_back(self.store(checkpoint, &handle).await?);
+                        let encoded = encode_handle(&handle).map_err(|e| self.failed(e))?;
+                        let entry = Unconfirmed::new(checkpoint, &self.cx, self.operator, encoded);
+                        unconfirmed.push_back(Arc::new(entry));
                         // The committer outlives this task's last message.
                         let _ = prepare.send((checkpoint, Some(handle)));
                     } else {
                         let _ = prepare.send((checkpoint, None));
                     }
+                    // Unheard where the checkpoint has failed meanwhile.
                     let _ = reply.send(unconfirmed.iter().cloned().collect());
                 }
             }
@@ -147,14 +150,6 @@ impl<S: Sink> SinkTask<S> {
         // The worker is done; the attempt ends when everything is settled, and this task with it.
         drop(prepare);
         std::future::pending().await
-    }
-
-    /// Writes a handle beside the checkpoint that will name it.
-    async fn store(&self, checkpoint: CheckpointId, handle: &S::Handle) -> Result<SinkPart, Error> {
-        let encoded = encode_handle(handle).map_err(|e| self.failed(e))?;
-        let name = format!("{:016x}-{}-{}-txn", self.environment.attempt, self.operator, self.cx.subtask);
-        let file = self.environment.store.put_part(checkpoint, &name, encoded.into()).await?;
-        Ok(SinkPart { uid: self.cx.operator.clone(), subtask: self.cx.subtask, checkpoint, file })
     }
 
     /// Settles, once for all subtasks, what the restored checkpoint carried.
