@@ -14,11 +14,12 @@ use futures_util::FutureExt;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
 use super::{
-    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, TransactionHandle,
+    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, decode_handle,
+    encode_handle, unconfirmed::Unconfirmed,
 };
 use crate::{
     chain::Environment,
-    checkpoint::{CheckpointId, SinkPart},
+    checkpoint::CheckpointId,
     error::{BoxError, Error, Place, panic_message},
     worker::{AbortOnDrop, Alarm},
 };
@@ -26,7 +27,7 @@ use crate::{
 /// What the worker sends.
 pub(crate) enum Message<S: Sink> {
     Write(S::Buffer),
-    Barrier(CheckpointId, oneshot::Sender<Vec<SinkPart>>),
+    Barrier(CheckpointId, oneshot::Sender<Vec<Arc<Unconfirmed>>>),
 }
 
 /// What worker, writer and committer know of each other.
@@ -117,7 +118,7 @@ impl<S: Sink> SinkTask<S> {
         });
         // Aborts the committer with this task.
         let _committing = AbortOnDrop(committing);
-        let mut unconfirmed: VecDeque<SinkPart> = VecDeque::new();
+        let mut unconfirmed: VecDeque<Arc<Unconfirmed>> = VecDeque::new();
         while let Some(message) = self.inbox.recv().await {
             self.status.took();
             match message {
@@ -133,12 +134,15 @@ impl<S: Sink> SinkTask<S> {
                         unconfirmed.pop_front();
                     }
                     if let Some(handle) = handle {
-                        unconfirmed.push_back(self.store(checkpoint, &handle).await?);
+                        let encoded = encode_handle(&handle).map_err(|e| self.failed(e))?;
+                        let entry = Unconfirmed::new(checkpoint, &self.cx, self.operator, encoded);
+                        unconfirmed.push_back(Arc::new(entry));
                         // The committer outlives this task's last message.
                         let _ = prepare.send((checkpoint, Some(handle)));
                     } else {
                         let _ = prepare.send((checkpoint, None));
                     }
+                    // Unheard where the checkpoint has failed meanwhile.
                     let _ = reply.send(unconfirmed.iter().cloned().collect());
                 }
             }
@@ -148,14 +152,6 @@ impl<S: Sink> SinkTask<S> {
         std::future::pending().await
     }
 
-    /// Writes a handle beside the checkpoint that will name it.
-    async fn store(&self, checkpoint: CheckpointId, handle: &S::Handle) -> Result<SinkPart, Error> {
-        let encoded = handle.encode().map_err(|e| self.failed(e))?;
-        let name = format!("{:016x}-{}-{}-txn", self.environment.attempt, self.operator, self.cx.subtask);
-        let file = self.environment.store.put_part(checkpoint, &name, encoded.into()).await?;
-        Ok(SinkPart { uid: self.cx.operator.clone(), subtask: self.cx.subtask, checkpoint, file })
-    }
-
     /// Settles, once for all subtasks, what the restored checkpoint carried.
     async fn recover(&self) -> Result<(), Error> {
         let recovered = self.environment.shared.get("recovered", self.operator, OnceCell::<()>::new);
@@ -163,7 +159,7 @@ impl<S: Sink> SinkTask<S> {
             let mut handles = Vec::new();
             if let Some(restored) = &self.environment.restored {
                 for (subtask, checkpoint, bytes) in restored.handles(&self.cx.operator) {
-                    let handle = S::Handle::decode(&bytes).map_err(|e| {
+                    let handle = decode_handle::<S::Handle>(&bytes).map_err(|e| {
                         self.failed(
                             format!("the handle of checkpoint {checkpoint} cannot be read: {e}").into(),
                         )

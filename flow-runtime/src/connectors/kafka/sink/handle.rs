@@ -3,22 +3,19 @@
 use std::fmt;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use flow_macros::TransactionHandle;
 
 use super::encoding::{Encoded, split_record};
 use crate::error::BoxError;
 
-/// The version of the encoding.
-const VERSION: u8 = 1;
 /// Speed counts more than size: what is staged is written once and read once.
 const LEVEL: i32 = 1;
 
 /// The records that one subtask wrote in one epoch: the handle of a Kafka sink that is exactly once.
 ///
 /// It carries the records themselves, compressed, so that they can be produced from another process, after a crash.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, TransactionHandle)]
 pub struct Staged {
-    version: u8,
     /// The attempt that staged it.
     pub(super) attempt: u64,
     /// The last checkpoint before this one at which this subtask had records: where its marker must stand. So there was
@@ -41,9 +38,6 @@ impl Staged {
         &self,
         mut each: impl FnMut(u64, &mut Encoded<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.version != VERSION {
-            return Err(Damaged.into());
-        }
         let mut decompressor = zstd::bulk::Decompressor::new().map_err(|_| Damaged)?;
         let (mut data, mut raw, mut index) = (&*self.data, Vec::new(), 0);
         while !data.is_empty() {
@@ -124,7 +118,6 @@ impl Staging {
         let room = self.data.len();
         let data = std::mem::replace(&mut self.data, Vec::with_capacity(room));
         Some(Staged {
-            version: VERSION,
             attempt: self.attempt,
             previous: std::mem::replace(&mut self.previous, checkpoint),
             records: std::mem::take(&mut self.records),
@@ -139,7 +132,7 @@ mod tests {
         super::{KafkaBuffer, Values},
         *,
     };
-    use crate::sink::{SinkBuffer, TransactionHandle, Write};
+    use crate::sink::{SinkBuffer, Write, decode_handle, encode_handle};
 
     fn staged() -> Staged {
         let mut staging = Staging::new(9, 3).unwrap();
@@ -162,7 +155,7 @@ mod tests {
     #[test]
     fn a_handle_survives_the_checkpoint() {
         let staged = staged();
-        let back = Staged::decode(&staged.encode().unwrap()).unwrap();
+        let back: Staged = decode_handle(&encode_handle(&staged).unwrap()).unwrap();
         assert_eq!(back, staged);
         assert_eq!((back.attempt, back.previous, back.records()), (9, 3, 1000));
         assert!(back.data.len() < 8000, "{back:?}");
@@ -183,7 +176,6 @@ mod tests {
         let staged = staged();
         let read = |staged: &Staged| staged.each::<Damaged>(|_, _| Ok(()));
         assert!(read(&staged).is_ok());
-        assert!(read(&Staged { version: 2, ..staged.clone() }).is_err());
         assert!(read(&Staged { records: 999, ..staged.clone() }).is_err());
         let half = staged.data.slice(..staged.data.len() / 2);
         assert!(read(&Staged { data: half, ..staged }).is_err());
