@@ -74,6 +74,12 @@ async fn main() {
             cost(rounds)
         );
     }
+    let bytes: usize = records.iter().map(|(key, value)| key.to_string().len() + value.len()).sum();
+    println!(
+        "a checkpoint holds {:.1} bytes a record of {:.1} bytes",
+        measured[1][0].staged as f64 / RECORDS as f64,
+        bytes as f64 / RECORDS_PER_EPOCH as f64
+    );
     let _ = admin.delete_topics(&[&topic], &AdminOptions::new()).await;
 }
 
@@ -148,7 +154,7 @@ where
 {
     sink.recover(cx, Vec::new()).await.expect("recover");
     let (mut writer, mut committer) = sink.open(cx).await.expect("open");
-    let mut buffer = sink.buffer(cx);
+    let (mut buffer, mut staged) = (sink.buffer(cx), 0);
     let meter = Meter::start();
     for epoch in 1..=EPOCHS {
         for (key, value) in records {
@@ -161,16 +167,18 @@ where
         writer.write(&mut buffer).await.expect("write");
         buffer.clear();
         if let Some(handle) = writer.pre_commit(CheckpointId(epoch)).await.expect("pre-commit") {
-            std::hint::black_box(encode_handle(&handle).expect("encode"));
+            staged += std::hint::black_box(encode_handle(&handle).expect("encode")).len();
             committer.commit(CheckpointId(epoch), &handle).await.expect("commit");
         }
     }
-    meter.stop()
+    Round { staged, ..meter.stop() }
 }
 
 struct Round {
     seconds: f64,
     cpu_seconds: f64,
+    /// What the checkpoints would hold.
+    staged: usize,
 }
 
 /// Measures from its creation.
@@ -185,7 +193,11 @@ impl Meter {
     }
 
     fn stop(self) -> Round {
-        Round { seconds: self.begin.elapsed().as_secs_f64(), cpu_seconds: cpu_seconds() - self.cpu }
+        Round {
+            seconds: self.begin.elapsed().as_secs_f64(),
+            cpu_seconds: cpu_seconds() - self.cpu,
+            staged: 0,
+        }
     }
 }
 

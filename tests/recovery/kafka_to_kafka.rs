@@ -1,7 +1,7 @@
 //! Kafka into Kafka: `examples/kafka_to_kafka.rs`, by staged output and a marker. A reader of committed records sees each
 //! result once.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use crate::{
     job::{Process, moment},
@@ -60,6 +60,21 @@ fn killed_again_and_again(name: &str, parallelism: usize) {
     let wrong: Vec<_> =
         seen.iter().enumerate().filter(|(n, times)| **times != u8::from(n % 10 != 9)).take(10).collect();
     assert!(wrong.is_empty(), "of {records} orders these came so often: {wrong:?}");
+
+    // Whether the kills met what they were meant for.
+    let log = std::fs::read_to_string(directory.path().join("log")).unwrap();
+    let resumed: BTreeSet<_> = log
+        .lines()
+        .filter_map(|line| line.split_once("resuming from checkpoint ")?.1.split(' ').next())
+        .collect();
+    let pending = log.matches("committed what the checkpoint carried").count();
+    println!("{records} orders, resumed from {} checkpoints, {pending} with pending records", resumed.len());
+    assert!(
+        resumed.len() * 2 > kills(),
+        "of {} kills only {} were after a new checkpoint",
+        kills(),
+        resumed.len()
+    );
 }
 
 #[test]

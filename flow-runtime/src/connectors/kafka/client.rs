@@ -242,10 +242,10 @@ impl Admin {
     }
 
     /// The cluster's id and one of its brokers, as far as they are known.
-    pub(super) fn cluster(&self) -> (Option<String>, Option<i32>) {
+    pub(super) fn cluster(&self, topic: &str) -> (Option<String>, Option<i32>) {
         let Some(consumer) = &self.consumer else { return (None, None) };
         let id = consumer.client().fetch_cluster_id(SLICE);
-        let metadata = consumer.fetch_metadata(None, SLICE).ok();
+        let metadata = consumer.fetch_metadata(Some(topic), SLICE).ok();
         (id, metadata.and_then(|metadata| metadata.brokers().first().map(|broker| broker.id())))
     }
 

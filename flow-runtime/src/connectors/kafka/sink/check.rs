@@ -46,7 +46,7 @@ pub(super) async fn check(setup: &Setup, transactions: bool) -> Result<Limits, B
     let (partitions, cluster, broker) = blocking(move || {
         let admin = Admin::connect(&asking.consumer(None))?;
         let partitions = admin.partitions(&asking.topic)?;
-        let (cluster, broker) = admin.cluster();
+        let (cluster, broker) = admin.cluster(&asking.topic);
         Ok((partitions, cluster, broker))
     })
     .await?;

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     checkpoint::CheckpointId,
-    connectors::kafka::client::blocking,
+    connectors::kafka::client::{blocking, drop_elsewhere},
     error::BoxError,
     sink::{CommitError, Committed, SinkCommitter},
 };
@@ -151,6 +151,12 @@ pub(super) fn apply(
             session.write(Some(staged), next)?;
             Ok(Committed::Now)
         }
+    }
+}
+
+impl Drop for KafkaCommitter {
+    fn drop(&mut self) {
+        drop_elsewhere(self.session.take());
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::connectors::kafka::client::Admin;
 
-/// How long the brokers may take to make room in the queue, or to answer a step of a transaction.
+/// How long the brokers may take to answer a step of a transaction.
 const STEP: Duration = Duration::from_secs(30);
 
 /// The one producer of a subtask's transactional id. Its calls block.
@@ -101,8 +101,8 @@ impl Session {
         producer.poll(Duration::ZERO);
         producer.begin_transaction().map_err(failed("cannot begin a transaction"))?;
         if let Some(staged) = staged {
+            let deadline = Instant::now() + self.setup.transaction_timeout;
             staged.each(|index, record| {
-                let deadline = Instant::now() + self.setup.transaction_timeout;
                 while let Sent::Full = producer::send(producer, topic, index, record)? {
                     if Instant::now() > deadline {
                         return Err(Fault::transient("the brokers do not take the records"));
