@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn text_bytes_numbers_json_and_nothing() {
         assert_eq!(put("a").as_deref(), Some("a"));
-        assert_eq!(put(&String::from("")).as_deref(), Some(""));
+        assert_eq!(put(String::new()).as_deref(), Some(""));
         assert_eq!(put(b"ab").as_deref(), Some("ab"));
         assert_eq!(put(Cow::Borrowed("c")).as_deref(), Some("c"));
         assert_eq!(put(-17i64).as_deref(), Some("-17"));
