@@ -4,6 +4,7 @@
 //! committer's own connection and are never queued behind writes.
 
 pub(crate) mod handle;
+pub(crate) mod pending;
 mod port;
 mod task;
 mod traits;
