@@ -150,3 +150,18 @@ fn bad_arguments_are_explained() {
     let last = errors.lines().last().unwrap_or_default();
     assert!(last.starts_with("error: ") && last.contains("nothing-here.txt"), "{errors}");
 }
+
+#[test]
+fn two_phase_sink() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, checkpoints) = (directory.path().join("spool"), directory.path().join("checkpoints"));
+    for _ in 0..2 {
+        let mut job = example("two_phase_sink");
+        job.arg("--spool").arg(&spool).args(["--orders", "20000", "--parallelism", "2"]);
+        run(job.arg("--checkpoint-dir").arg(&checkpoints));
+        // The second run finds everything done.
+        let invoices = counts(&spool);
+        assert_eq!(invoices.len(), 20_000);
+        assert_eq!(invoices[0], "invoice 0: 0 EUR");
+    }
+}

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use flow::TransactionHandle;
 use flow::checkpoint::CheckpointId;
 use flow::{
     BoxError,
@@ -18,7 +19,6 @@ use flow::{
         SinkWriter, Write,
     },
 };
-use serde::{Deserialize, Serialize};
 
 use super::Fuse;
 
@@ -59,7 +59,7 @@ pub(crate) enum Fault {
 }
 
 /// What names a transaction of this sink.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, TransactionHandle)]
 pub(crate) struct Transaction {
     operator: String,
     checkpoint: u64,

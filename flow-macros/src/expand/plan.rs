@@ -18,15 +18,7 @@ pub(super) fn plan(graph: &Graph, forms: &Forms) -> TokenStream {
     let private = private();
     let options = &graph.options;
     let name = &options.name;
-    let guarantee = local(match options.guarantee {
-        Guarantee::ExactlyOnce => "ExactlyOnce",
-        Guarantee::AtLeastOnce => "AtLeastOnce",
-        Guarantee::AtMostOnce => "AtMostOnce",
-    });
-    let mode = local(match options.mode {
-        Mode::Streaming => "Streaming",
-        Mode::Batch => "Batch",
-    });
+    let (guarantee, mode) = (guarantee(graph), mode(graph));
     let (checkpoint, restart) = (checkpoint(&options.checkpoint), restart(options.restart));
     let (parallelism, max_parallelism) = (option(options.parallelism), option(options.max_parallelism));
     let layout = forms.split.as_ref().unwrap_or(&forms.single);
@@ -41,8 +33,8 @@ pub(super) fn plan(graph: &Graph, forms: &Forms) -> TokenStream {
     quote! {
         &#private::Plan {
             name: #name,
-            guarantee: #private::Guarantee::#guarantee,
-            mode: #private::Mode::#mode,
+            guarantee: #guarantee,
+            mode: #mode,
             checkpoint: #checkpoint,
             restart: #restart,
             parallelism: #parallelism,
@@ -50,6 +42,25 @@ pub(super) fn plan(graph: &Graph, forms: &Forms) -> TokenStream {
             operators: &[#(#operators),*],
             edges: &[#(#edges),*],
         }
+    }
+}
+
+/// The guarantee, as the runtime calls it.
+pub(super) fn guarantee(graph: &Graph) -> TokenStream {
+    let private = private();
+    match graph.options.guarantee {
+        Guarantee::ExactlyOnce => quote!(#private::Guarantee::ExactlyOnce),
+        Guarantee::AtLeastOnce => quote!(#private::Guarantee::AtLeastOnce),
+        Guarantee::AtMostOnce => quote!(#private::Guarantee::AtMostOnce),
+    }
+}
+
+/// The mode, as the runtime calls it.
+pub(super) fn mode(graph: &Graph) -> TokenStream {
+    let private = private();
+    match graph.options.mode {
+        Mode::Streaming => quote!(#private::Mode::Streaming),
+        Mode::Batch => quote!(#private::Mode::Batch),
     }
 }
 

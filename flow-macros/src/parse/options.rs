@@ -54,6 +54,9 @@ pub(crate) struct Options {
 const NAMES: &[&str] =
     &["name", "guarantee", "mode", "on_error", "checkpoint", "restart", "parallelism", "max_parallelism"];
 
+/// What decides how the operators of a helper function are generated, and so has to be known where it is written.
+const OF_HELPERS: &[&str] = &["guarantee", "mode", "on_error"];
+
 pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Errors) -> Options {
     let mut options = Options {
         name: signature.name.to_string().trim_start_matches("r#").to_owned(),
@@ -74,13 +77,15 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
             return options;
         }
     };
-    if let (Shape::Part { .. }, Some(setting)) = (&signature.shape, settings.first()) {
-        errors
-            .at(&setting.name, "a helper function from stream to stream takes no options")
-            .help("set them on the pipeline that calls it");
-        return options;
-    }
+    let helper = matches!(signature.shape, Shape::Part { .. });
     each(settings, "option", errors, |name, value, errors| {
+        if helper && NAMES.iter().any(|known| name == known) && !OF_HELPERS.iter().any(|known| name == known)
+        {
+            errors
+                .at(name, format!("a helper function from stream to stream has no `{name}` of its own"))
+                .help("set it on the pipeline that calls it");
+            return;
+        }
         let value = match value {
             Value::Expr(value) => value,
             Value::List(settings) if name == "checkpoint" => {

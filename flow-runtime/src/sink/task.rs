@@ -14,8 +14,8 @@ use futures_util::FutureExt;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
 use super::{
-    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, TransactionHandle,
-    unconfirmed::Unconfirmed,
+    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, decode_handle,
+    encode_handle, unconfirmed::Unconfirmed,
 };
 use crate::{
     chain::Environment,
@@ -134,7 +134,7 @@ impl<S: Sink> SinkTask<S> {
                         unconfirmed.pop_front();
                     }
                     if let Some(handle) = handle {
-                        let encoded = handle.encode().map_err(|e| self.failed(e))?;
+                        let encoded = encode_handle(&handle).map_err(|e| self.failed(e))?;
                         let entry = Unconfirmed::new(checkpoint, &self.cx, self.operator, encoded);
                         unconfirmed.push_back(Arc::new(entry));
                         // The committer outlives this task's last message.
@@ -159,7 +159,7 @@ impl<S: Sink> SinkTask<S> {
             let mut handles = Vec::new();
             if let Some(restored) = &self.environment.restored {
                 for (subtask, checkpoint, bytes) in restored.handles(&self.cx.operator) {
-                    let handle = S::Handle::decode(&bytes).map_err(|e| {
+                    let handle = decode_handle::<S::Handle>(&bytes).map_err(|e| {
                         self.failed(
                             format!("the handle of checkpoint {checkpoint} cannot be read: {e}").into(),
                         )

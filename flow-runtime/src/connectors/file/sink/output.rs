@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use flow_macros::TransactionHandle;
 use serde::{Deserialize, Serialize};
 
 use super::names;
@@ -22,7 +23,7 @@ pub(super) struct Place {
 }
 
 /// The files of one subtask and checkpoint, complete on disk under hidden names: what a checkpoint remembers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, TransactionHandle)]
 pub struct PendingFiles {
     /// In the order in which they were written.
     pub files: Vec<Finished>,
