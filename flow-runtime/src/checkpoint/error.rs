@@ -136,6 +136,16 @@ pub enum CheckpointError {
         /// Those that are there, newest first.
         available: Vec<CheckpointId>,
     },
+    /// Another run of the job, or of another one, holds the directory.
+    #[error(
+        "process {process} runs with the checkpoints in `{location}`; stop it first, or give this job a checkpoint directory of its own"
+    )]
+    InUse {
+        /// The store.
+        location: String,
+        /// The number of the process that holds it.
+        process: String,
+    },
     /// A directory that should have been empty.
     #[error("`{location}` already holds checkpoints; choose an empty directory")]
     NotEmpty {

@@ -5,6 +5,7 @@
 //! ```text
 //! <dir>/chk-0000000012/words.sum-0.5b1f0c9ad2e7443a-3.part     one subtask's state, or one pending transaction
 //! <dir>/chk-0000000012/manifest                                written last
+//! <dir>/lock                                                   held by the run that writes here
 //! ```
 //!
 //! **A checkpoint exists iff its manifest does.** Parts are written first, in any order; the manifest appears at
@@ -50,6 +51,7 @@ mod error;
 mod fingerprint;
 mod id;
 mod location;
+mod lock;
 mod manifest;
 mod parts;
 mod publish;
@@ -63,6 +65,7 @@ pub use decide::{Coordinator, Decision, Timing};
 pub use error::{CheckpointError, Damage};
 pub use fingerprint::Vanished;
 pub use id::CheckpointId;
+pub use lock::Lock;
 pub use manifest::{Manifest, OperatorEntry, PartFile, SinkPart, SourcePart, SplitState, StatePart};
 pub use publish::Found;
 pub use restore::{Choice, Restore, RestoreRequest, Restored, Resumed, Wanted, choose};

@@ -131,6 +131,8 @@ pub fn run_on<D: Definition>(
 ) -> Result<Summary, Error> {
     let plan = D::PLAN;
     config.check(plan)?;
+    // Until the job is over, whatever ends it.
+    let _lock = store.lock()?;
     let mut restore = Restore::new(config.restore.clone(), config.allow_older_checkpoint);
     let mut failures = Failures::new(strategy(plan, config));
     let began = Instant::now();
