@@ -79,8 +79,8 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
     };
     let helper = matches!(signature.shape, Shape::Part { .. });
     each(settings, "option", errors, |name, value, errors| {
-        if helper && NAMES.iter().any(|known| name == known) && !OF_HELPERS.iter().any(|known| name == known)
-        {
+        let known = NAMES.contains(&name.to_string().as_str());
+        if helper && known && !OF_HELPERS.contains(&name.to_string().as_str()) {
             errors
                 .at(name, format!("a helper function from stream to stream has no `{name}` of its own"))
                 .help("set it on the pipeline that calls it");
@@ -96,7 +96,7 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
                 options.restart = restart::parse(name, settings, errors);
                 return;
             }
-            Value::List(_) if NAMES.contains(&name.to_string().as_str()) => {
+            Value::List(_) if known => {
                 errors
                     .at(name, format!("option `{name}` takes one value, and no list"))
                     .help(format!("{name} = .."));
