@@ -1,0 +1,340 @@
+//! `checkpoints` and `txn`, as an operator uses them on the examples.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Cargo builds examples before tests, next to them.
+fn example(name: &str) -> Command {
+    let test = std::env::current_exe().expect("the test's own path");
+    let path: PathBuf =
+        test.parent().and_then(Path::parent).expect("target/PROFILE/deps/TEST").join("examples").join(name);
+    assert!(
+        path.exists(),
+        "{} is missing: cargo builds it with the tests of the whole package",
+        path.display()
+    );
+    Command::new(path)
+}
+
+/// What a command prints, and its exit code.
+#[track_caller]
+fn run(command: &mut Command) -> (String, i32) {
+    let output = command.output().expect("the example starts");
+    let text = [output.stdout, output.stderr].concat();
+    (String::from_utf8(text).expect("text"), output.status.code().expect("no signal"))
+}
+
+/// What a command that has to end well prints as JSON.
+#[track_caller]
+fn json(command: &mut Command) -> Value {
+    let output = command.args(["--format", "json"]).output().expect("the example starts");
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// A job that has run, with its checkpoints.
+struct Ran {
+    dir: TempDir,
+    name: &'static str,
+    arguments: Vec<String>,
+}
+
+impl Ran {
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn job(&self) -> Command {
+        let mut job = example(self.name);
+        job.args(&self.arguments).arg("--checkpoint-dir").arg(self.path("checkpoints"));
+        job
+    }
+
+    #[track_caller]
+    fn run(&self) {
+        let (text, code) = run(&mut self.job());
+        assert_eq!(code, 0, "{text}");
+    }
+
+    fn checkpoints(&self, command: &str) -> Command {
+        let mut job = example(self.name);
+        job.args(["checkpoints", command, "--checkpoint-dir"]).arg(self.path("checkpoints"));
+        job
+    }
+
+    /// With arguments before those of the job.
+    fn txn(&self, arguments: &[&str]) -> Command {
+        let mut job = example(self.name);
+        job.arg("txn").args(arguments).arg("--checkpoint-dir").arg(self.path("checkpoints"));
+        job.arg("--").args(&self.arguments);
+        job
+    }
+
+    #[track_caller]
+    fn transactions(&self) -> Vec<Value> {
+        let mut job = example(self.name);
+        job.args(["txn", "list", "--format", "json", "--"]).args(&self.arguments);
+        // Here it is among the job's arguments.
+        let (text, code) = run(job.arg("--checkpoint-dir").arg(self.path("checkpoints")));
+        assert_eq!(code, 0, "{text}");
+        let list: Value = serde_json::from_str(&text).expect("JSON");
+        list["transactions"].as_array().expect("a list").clone()
+    }
+
+    fn newest(&self) -> u64 {
+        json(&mut self.checkpoints("list"))[0]["id"].as_u64().expect("a number")
+    }
+
+    fn part(&self, kind: &str) -> PathBuf {
+        let folder = self.path("checkpoints").join(format!("chk-{:010}", self.newest()));
+        let files = fs::read_dir(folder).expect("the checkpoint is there").map(|file| file.unwrap().path());
+        files.into_iter().find(|file| file.to_str().unwrap().contains(kind)).expect("such a file")
+    }
+}
+
+fn word_count() -> Ran {
+    let dir = tempfile::tempdir().expect("a directory");
+    let input = dir.path().join("in.txt");
+    fs::write(&input, "to be or not to be\n").expect("the input");
+    let path = |path: PathBuf| path.to_str().expect("a plain path").to_owned();
+    let arguments =
+        vec!["--input".to_owned(), path(input), "--output".to_owned(), path(dir.path().join("out"))];
+    let ran = Ran { name: "word_count", arguments, dir };
+    ran.run();
+    ran
+}
+
+fn spool() -> Ran {
+    let dir = tempfile::tempdir().expect("a directory");
+    let spool = dir.path().join("spool").to_str().expect("a plain path").to_owned();
+    let arguments = ["--spool", &spool, "--orders", "5000"].map(str::to_owned).to_vec();
+    let ran = Ran { name: "two_phase_sink", arguments, dir };
+    ran.run();
+    ran
+}
+
+fn visible(dir: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(dir).unwrap().map(|file| file.unwrap().path()).collect();
+    files.retain(|file| {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        !name.starts_with('.') && !name.ends_with(".open")
+    });
+    files.sort();
+    files
+}
+
+#[test]
+fn checkpoints_are_listed_and_shown() {
+    let ran = word_count();
+    let (text, code) = run(&mut ran.checkpoints("list"));
+    assert_eq!(code, 0);
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("ID  CREATED") && lines[1].ends_with("yes       complete"), "{text}");
+    fs::create_dir(ran.path("checkpoints").join("chk-0000000099")).unwrap();
+    let list = json(&mut ran.checkpoints("list"));
+    assert_eq!((&list[0]["id"], &list[0]["state"]), (&Value::from(99), &Value::from("incomplete")));
+    assert_eq!((&list[1]["state"], &list[1]["finished"]), (&Value::from("complete"), &Value::from(true)));
+
+    let (text, code) = run(&mut ran.checkpoints("inspect"));
+    assert_eq!(code, 0);
+    for words in [
+        "of job `word_count`",
+        "this program can go on from here",
+        "split `",
+        " (sum x",
+        "state ",
+        "transaction of checkpoint ",
+        ".tsv",
+    ] {
+        assert!(text.contains(words), "{words} in: {text}");
+    }
+    let shown = json(ran.checkpoints("inspect").arg("1"));
+    assert_eq!((&shown["id"], &shown["fits"]), (&Value::from(1), &Value::from(true)));
+    let (text, code) = run(ran.checkpoints("inspect").arg("7"));
+    assert_eq!(code, 1);
+    assert!(text.contains("there is no checkpoint 7"), "{text}");
+
+    // Another program reads it all the same, and says that it is not its own.
+    let mut other = example("two_phase_sink");
+    let (text, code) =
+        run(other.args(["checkpoints", "inspect", "--checkpoint-dir"]).arg(ran.path("checkpoints")));
+    assert_eq!(code, 0);
+    assert!(text.contains("cannot go on from here: checkpoint 1 belongs to job `word_count`"), "{text}");
+
+    let (text, code) =
+        run(example("word_count").args(["checkpoints", "list", "--checkpoint-dir", "/nowhere"]));
+    assert_eq!(code, 1);
+    assert!(text.contains("there is no checkpoint in `/nowhere`"), "{text}");
+}
+
+#[test]
+fn damage_is_found_and_named() {
+    for kind in ["-state", "-txn"] {
+        let ran = word_count();
+        let (text, code) = run(&mut ran.checkpoints("verify"));
+        assert_eq!(code, 0, "{text}");
+        assert!(text.starts_with("checkpoint 1: good, "), "{text}");
+
+        let file = ran.part(kind);
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let good = fs::read(&file).unwrap();
+        let mut bad = good.clone();
+        *bad.last_mut().unwrap() ^= 1;
+        fs::write(&file, &bad).unwrap();
+        let (text, code) = run(&mut ran.checkpoints("verify"));
+        assert_eq!(code, 1);
+        assert!(text.contains("checkpoint 1: DAMAGED") && text.contains(name), "{text}");
+        assert!(text.contains("its checksum does not match"), "{text}");
+
+        fs::remove_file(&file).unwrap();
+        let output = ran.checkpoints("verify").args(["newest", "--format", "json"]).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((output.status.code(), &report["good"]), (Some(1), &Value::from(false)));
+        let damage = report["checkpoints"][0]["damages"][0].as_str().unwrap();
+        assert!(damage.contains(name) && damage.contains("is missing"), "{damage}");
+    }
+    let ran = word_count();
+    let manifest = ran.part("manifest");
+    let mut bad = fs::read(&manifest).unwrap();
+    bad[100] ^= 1;
+    fs::write(&manifest, bad).unwrap();
+    let (text, code) = run(&mut ran.checkpoints("verify"));
+    assert_eq!(code, 1);
+    assert!(text.contains("/manifest` is damaged"), "{text}");
+    let (text, code) = run(&mut ran.checkpoints("list"));
+    assert_eq!(code, 0);
+    assert!(text.contains("damaged: "), "{text}");
+}
+
+/// As if the job had been killed after the manifest and before the commit.
+#[test]
+fn a_transaction_of_files_is_committed_by_hand() {
+    let ran = word_count();
+    let done = ran.transactions();
+    assert!(!done.is_empty() && done.iter().all(|txn| txn["standing"] == "committed"), "{done:?}");
+    let out = ran.path("out");
+    let counts = |files: &[PathBuf]| -> String {
+        let mut lines: Vec<_> = files
+            .iter()
+            .flat_map(|file| fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect::<Vec<_>>())
+            .collect();
+        lines.sort();
+        lines.join(",")
+    };
+    let files = visible(&out);
+    for txn in &done {
+        let text = txn["transaction"].as_str().unwrap();
+        let word = |prefix: &str| -> String {
+            let from = &text[text.find(prefix).unwrap_or_else(|| panic!("{prefix} in {text}"))..];
+            from.chars().take_while(|c| c.is_ascii_alphanumeric() || ".~-_".contains(*c)).collect()
+        };
+        fs::rename(out.join(word("part-")), out.join(word(".flow~"))).unwrap();
+    }
+    assert!(visible(&out).is_empty());
+    let pending = ran.transactions();
+    assert!(pending.iter().all(|txn| txn["standing"] == "pending"), "{pending:?}");
+
+    let id = pending[0]["id"].as_str().unwrap();
+    let (text, code) = run(&mut ran.txn(&["commit", id]));
+    assert_eq!((text.as_str(), code), (format!("{id}: committed\n").as_str(), 0));
+    let (text, code) = run(&mut ran.txn(&["commit", "--all"]));
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains(&format!("{id}: already committed\n")), "{text}");
+    assert_eq!(visible(&out), files);
+    assert_eq!(counts(&files), "be\t2,not\t1,or\t1,to\t2");
+    ran.run();
+    assert_eq!(visible(&out), files, "and the job finds it done");
+}
+
+#[test]
+fn a_transaction_is_given_up_by_hand() {
+    let ran = spool();
+    let spool = ran.path("spool");
+    let done = ran.transactions();
+    let (id, newest) = (done[0]["id"].as_str().unwrap(), ran.newest());
+    let name = done[0]["transaction"].as_str().unwrap().strip_prefix("name=").unwrap().trim_matches('"');
+    let (open, finished) = (spool.join(format!("{name}.open")), spool.join(name));
+    fs::rename(&finished, &open).unwrap();
+    let stray = spool.join(format!("{name}9.open"));
+    fs::write(&stray, "of an attempt that was killed").unwrap();
+    let pending = ran.transactions();
+    assert_eq!(pending[0]["standing"], "pending");
+    let unknown = pending.iter().find(|txn| txn["carried"] == false).expect("the stray one");
+    assert_eq!(pending.len(), done.len() + 1, "one that is carried is listed once");
+
+    let (text, code) = run(&mut ran.txn(&["abort", id]));
+    assert_eq!(code, 1);
+    for words in ["the outside would never see", "--yes", &format!("chk-{newest}")] {
+        assert!(text.contains(words), "{words} in: {text}");
+    }
+    assert!(open.exists());
+    assert_eq!(ran.newest(), newest, "nothing has happened");
+
+    let (text, code) = run(&mut ran.txn(&["abort", id, "--yes"]));
+    assert_eq!(code, 0, "{text}");
+    assert!(!open.exists() && !finished.exists());
+    assert_eq!(ran.newest(), newest + 1);
+    assert!(ran.transactions().iter().all(|txn| txn["id"] != id));
+    let (text, code) = run(&mut ran.txn(&["abort", id, "--yes"]));
+    assert_eq!(code, 1);
+    assert!(text.contains(&format!("there is no transaction `{id}`")), "{text}");
+    let (text, code) = run(&mut ran.checkpoints("verify"));
+    assert_eq!(code, 0, "the new checkpoint is whole: {text}");
+
+    let (text, code) = run(&mut ran.txn(&["abort", unknown["id"].as_str().unwrap(), "--yes"]));
+    assert_eq!(code, 0, "{text}");
+    assert!(!stray.exists());
+    // The job goes on from there, and the records stay away.
+    ran.run();
+    assert!(!finished.exists());
+}
+
+#[test]
+fn mistakes_are_told() {
+    let ran = word_count();
+    let (text, code) = run(example("word_count").args(["txn", "list", "--", "--input", "x"]));
+    assert_eq!(code, 2);
+    assert!(text.contains("--output"), "{text}");
+    let (text, code) = run(example("word_count").args(["txn", "list", "--"]).args(&ran.arguments));
+    assert_eq!(code, 1);
+    assert!(text.contains("--checkpoint-dir DIR"), "{text}");
+    let (text, code) = run(&mut ran.txn(&["commit", "counts.sink/9/9"]));
+    assert_eq!(code, 1);
+    assert!(text.contains("there is no transaction `counts.sink/9/9`"), "{text}");
+    let (text, code) = run(&mut ran.txn(&["commit"]));
+    assert_eq!(code, 2, "{text}");
+}
+
+#[test]
+fn the_command_line_prevails_over_the_pipeline() {
+    let (text, code) = run(example("word_count").args(["--restart", "fixed-delay:attempt=3"]));
+    assert_eq!(code, 2);
+    assert!(text.contains("it takes attempts, delay"), "{text}");
+    let ran = word_count();
+    let mut job = ran.job();
+    job.args(["--checkpoint-max-concurrent", "2", "--checkpoint-min-pause", "1s"]);
+    let (text, code) = run(&mut job);
+    assert_eq!(code, 1);
+    assert!(text.contains("leaves one at a time"), "{text}");
+    let mut job = ran.job();
+    job.args([
+        "--checkpoint-timeout",
+        "5m",
+        "--checkpoint-tolerable-failures",
+        "3",
+        "--checkpoint-compression",
+        "zstd",
+    ]);
+    job.args(["--restart", "failure-rate:max=3,per=5m", "--checkpoint-on-success", "delete"]);
+    let (text, code) = run(&mut job);
+    assert_eq!(code, 0, "{text}");
+    let (text, _) = run(&mut ran.checkpoints("list"));
+    assert!(text.contains("there are no checkpoints"), "{text}");
+}
