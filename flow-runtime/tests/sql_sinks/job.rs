@@ -166,7 +166,7 @@ impl<S: Sink> Subtask<S> {
     }
 
     pub(crate) fn carried(&self, checkpoint: u64, handle: &S::Handle) -> Carried {
-        let handle = encode_handle(&handle).unwrap();
+        let handle = encode_handle(handle).unwrap();
         Carried { subtask: self.cx.subtask, checkpoint, handle }
     }
 }
