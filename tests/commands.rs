@@ -1,4 +1,7 @@
-//! `checkpoints` and `txn`, as an operator uses them on the examples.
+//! `checkpoints` and `txn`, as an operator uses them on the examples, and on a job that dies.
+
+#[path = "../examples/two_phase_sink/spool.rs"]
+mod spool;
 
 use std::{
     fs,
@@ -6,7 +9,12 @@ use std::{
     process::Command,
 };
 
+use flow::{
+    BoxError, TwoPhaseCommit, collection, pipeline,
+    sink::{CommitError, Committed, SinkContext, Standing, Transaction},
+};
 use serde_json::Value;
+use spool::{Prepared, Spool};
 use tempfile::TempDir;
 
 /// Cargo builds examples before tests, next to them.
@@ -337,4 +345,127 @@ fn the_command_line_prevails_over_the_pipeline() {
     assert_eq!(code, 0, "{text}");
     let (text, _) = run(&mut ran.checkpoints("list"));
     assert!(text.contains("there are no checkpoints"), "{text}");
+}
+
+/// As the spool of the example, but at the first commit the process dies.
+#[derive(Clone)]
+struct Deadly {
+    spool: Spool,
+    dies: bool,
+}
+
+impl TwoPhaseCommit for Deadly {
+    type Record = String;
+    type Live = (String, fs::File);
+    type Handle = Prepared;
+
+    async fn begin(&self, transaction: &Transaction<'_>) -> Result<Self::Live, BoxError> {
+        self.spool.begin(transaction).await
+    }
+
+    async fn write(&self, live: &mut Self::Live, records: &[String]) -> Result<(), BoxError> {
+        self.spool.write(live, records).await
+    }
+
+    async fn pre_commit(&self, live: Self::Live) -> Result<Prepared, BoxError> {
+        self.spool.pre_commit(live).await
+    }
+
+    async fn commit(&self, handle: &Prepared) -> Result<Committed, CommitError> {
+        if self.dies {
+            // Nothing is cleaned up.
+            std::process::abort();
+        }
+        self.spool.commit(handle).await
+    }
+
+    async fn abort(&self, handle: &Prepared) -> Result<(), BoxError> {
+        self.spool.abort(handle).await
+    }
+
+    async fn standing(&self, handle: &Prepared) -> Result<Standing, BoxError> {
+        TwoPhaseCommit::standing(&self.spool, handle).await
+    }
+
+    async fn recover(&self, cx: &SinkContext) -> Result<(), BoxError> {
+        TwoPhaseCommit::recover(&self.spool, cx).await
+    }
+}
+
+#[derive(Clone, clap::Args)]
+struct Arguments {
+    #[arg(long)]
+    spool: PathBuf,
+    #[arg(long)]
+    dies: bool,
+}
+
+#[pipeline]
+fn deadly(args: &Arguments) {
+    source(collection::range(0..1000))
+        .map(|n| format!("{n}\n"))
+        .sink(Deadly { spool: Spool(args.spool.clone()), dies: args.dies });
+}
+
+/// The job, when this test binary is started as one.
+#[test]
+fn as_a_job() {
+    let Ok(arguments) = std::env::var("FLOW_TEST_ARGUMENTS") else { return };
+    let arguments = ["deadly"].into_iter().chain(arguments.split('\n')).map(Into::into);
+    // The test's own report must not follow what the job prints.
+    std::process::exit(if flow::run_from(deadly, arguments) == std::process::ExitCode::SUCCESS { 0 } else { 1 });
+}
+
+fn deadly_job(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("the test's own path"));
+    command.args(["as_a_job", "--exact", "--nocapture"]).env("FLOW_TEST_ARGUMENTS", arguments.join("\n"));
+    command
+}
+
+#[test]
+fn what_a_job_that_died_left_is_listed_and_committed() {
+    for parallelism in ["1", "2"] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| dir.path().join(name).to_str().expect("a plain path").to_owned();
+        let (spool, checkpoints) = (path("spool"), path("checkpoints"));
+        let arguments = ["--spool", &spool, "--checkpoint-dir", &checkpoints, "--parallelism", parallelism];
+        let died = deadly_job(&[&arguments[..], &["--dies"]].concat()).output().expect("the job starts");
+        assert_eq!(died.status.code(), None, "a signal ended it");
+        assert!(visible(Path::new(&spool)).is_empty());
+
+        let list = || -> Vec<Value> {
+            let arguments = [&["txn", "list", "--format", "json", "--"], &arguments[..]].concat();
+            let output = deadly_job(&arguments).output().expect("the command starts");
+            let text = String::from_utf8(output.stdout).expect("text");
+            let list: Value = serde_json::from_str(&text[text.find('{').expect("JSON")..]).expect("JSON");
+            list["transactions"].as_array().expect("a list").clone()
+        };
+        let standings = |list: &[Value]| -> Vec<String> {
+            list.iter().map(|txn| txn["standing"].as_str().unwrap().to_owned()).collect()
+        };
+        let pending = list();
+        assert_eq!(pending.len().to_string(), parallelism);
+        assert!(standings(&pending).iter().all(|standing| standing == "pending"), "{pending:?}");
+        for outcome in ["committed", "already committed"] {
+            let (text, code) = run(&mut deadly_job(&[&["txn", "commit", "--all", "--"], &arguments[..]].concat()));
+            assert_eq!(code, 0, "{text}");
+            for txn in &pending {
+                let id = txn["id"].as_str().unwrap();
+                assert!(text.contains(&format!("{id}: {outcome}\n")), "{text}");
+            }
+        }
+        let committed = list();
+        assert!(standings(&committed).iter().all(|standing| standing == "committed"), "{committed:?}");
+        let (text, code) = run(&mut deadly_job(&arguments));
+        assert_eq!(code, 0, "{text}");
+        let mut numbers: Vec<u32> = visible(Path::new(&spool))
+            .iter()
+            .flat_map(|file| {
+                let text = fs::read_to_string(file).unwrap();
+                text.lines().map(|line| line.parse().unwrap()).collect::<Vec<u32>>()
+            })
+            .collect();
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..1000), "every record is there once");
+    }
 }

@@ -14,6 +14,7 @@ pub mod chain;
 pub mod checkpoint;
 pub mod connectors;
 pub mod error;
+mod failpoint;
 pub mod job;
 pub mod ops;
 pub mod plan;

@@ -35,6 +35,7 @@ use super::{
 use crate::{
     checkpoint::{CheckpointError, CheckpointId, SinkPart, SourcePart, StatePart},
     error::Error,
+    failpoint::{Point, reach},
     sink::{SinkParts, SinkPort},
     source::{SourceDriver, Step},
     state::{KeyGroups, StatePort},
@@ -541,14 +542,17 @@ impl Subtask {
         let subtask = self.work.subtask;
         AbortOnDrop(self.environment.tokio.spawn(async move {
             let write = async {
+                reach(Point::SnapshotTaken);
                 for (uid, encode) in snapshots {
                     let encoded = tokio::task::spawn_blocking(encode).await.map_err(|e| {
                         Error::Config(format!("the snapshot of `{uid}` could not be encoded: {e}"))
                     })??;
+                    reach(Point::SnapshotEncoded);
                     let name = format!("{:016x}-{uid}-{subtask}-state", environment.attempt);
                     let (store, compression) = (&environment.store, environment.compression);
                     let put = || store.put_compressed(checkpoint, &name, encoded.clone(), compression);
                     let file = tries.run(put).await?;
+                    reach(Point::StateWritten);
                     parts.push(Part::State(StatePart { uid, subtask, file }));
                 }
                 for sink in sinks {

@@ -8,6 +8,7 @@ use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, WriteMulti
 use super::{
     CheckpointError, CheckpointId, Compression, Damage, PartFile, Store, compression, envelope, store::folder,
 };
+use crate::failpoint::{Point, may_fail};
 
 /// Object stores take up to 5 GB in one request; well below that several requests at once are also faster.
 const LARGE: usize = 64 << 20;
@@ -65,6 +66,7 @@ impl Store {
         let header = envelope::part_header(format, &payload, crc);
         let bytes = payload.len() as u64;
         let at = self.path(&path)?;
+        may_fail(Point::PutPart).map_err(|e| CheckpointError::io("write", &path, e))?;
         let written = if self.inner.local.is_none() && payload.len() > LARGE {
             upload(&self.inner.objects, &at, [header, payload]).await
         } else {

@@ -9,6 +9,7 @@ use super::{
     CheckpointError, CheckpointId, Store,
     store::{CONCURRENCY, MANIFEST, folder},
 };
+use crate::failpoint::{Point, reach};
 
 impl Store {
     /// Keeps the newest `keep` checkpoints (at least one) and deletes the older ones, together with all parts that
@@ -124,7 +125,9 @@ impl Store {
                 if let Some(dir) = &self.inner.local {
                     // The object store refuses the names of its own unfinished files.
                     let file = dir.join(&path);
-                    return self.blocking("delete", path, move || gone(fs::remove_file(file))).await;
+                    self.blocking("delete", path, move || gone(fs::remove_file(file))).await?;
+                    reach(Point::FileDeleted);
+                    return Ok(());
                 }
                 match self.inner.objects.delete(&self.path(&path)?).await {
                     Ok(()) | Err(ObjectError::NotFound { .. }) => Ok(()),

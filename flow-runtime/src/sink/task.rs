@@ -21,6 +21,7 @@ use crate::{
     chain::Environment,
     checkpoint::CheckpointId,
     error::{BoxError, Error, Place, panic_message},
+    failpoint::{Point, reach},
     worker::{AbortOnDrop, Alarm},
 };
 
@@ -128,7 +129,9 @@ impl<S: Sink> SinkTask<S> {
                     let _ = self.empty.try_send(buffer);
                 }
                 Message::Barrier(checkpoint, reply) => {
+                    reach(Point::BeforePreCommit);
                     let handle = writer.pre_commit(checkpoint).await.map_err(|e| self.failed(e))?;
+                    reach(Point::PreCommitted);
                     let confirmed = self.status.confirmed.load(Ordering::SeqCst);
                     while unconfirmed.front().is_some_and(|part| part.checkpoint.0 <= confirmed) {
                         unconfirmed.pop_front();
@@ -168,7 +171,10 @@ impl<S: Sink> SinkTask<S> {
                 }
             }
             let cx = SinkContext { subtask: 0, ..self.cx.clone() };
-            self.sink.recover(&cx, handles).await.map_err(|e| self.failed(e))
+            reach(Point::BeforeRecover);
+            self.sink.recover(&cx, handles).await.map_err(|e| self.failed(e))?;
+            reach(Point::Recovered);
+            Ok(())
         };
         recovered.get_or_try_init(settle).await?;
         Ok(())
@@ -217,8 +223,10 @@ async fn commit_one<C: SinkCommitter>(
 ) -> Result<(), BoxError> {
     let mut pause = Duration::from_millis(50);
     loop {
+        reach(Point::BeforeCommit);
         match committer.commit(checkpoint, handle).await {
             Ok(outcome) => {
+                reach(Point::Committed);
                 tracing::debug!(operator = cx.operator, subtask = cx.subtask, %checkpoint, "{outcome}");
                 return Ok(());
             }

@@ -9,6 +9,7 @@ use super::SinkContext;
 use crate::{
     chain::Environment,
     checkpoint::{CheckpointError, CheckpointId, SinkPart},
+    failpoint::{Point, reach},
     worker::Tries,
 };
 
@@ -50,6 +51,7 @@ impl Unconfirmed {
             let handle = self.handle().clone();
             let put = || environment.store.put_part(self.checkpoint, &name, handle.clone());
             let file = tries.run(put).await?;
+            reach(Point::HandleWritten);
             *self.handle() = Bytes::new();
             let (uid, subtask, checkpoint) = (self.uid.clone(), self.subtask, self.checkpoint);
             Ok(SinkPart { uid, subtask, checkpoint, file })

@@ -21,6 +21,7 @@ use super::{Alarm, Ending, Tries};
 use crate::{
     chain::{Environment, Part},
     checkpoint::{CheckpointId, Manifest, OperatorEntry},
+    failpoint::{Point, reach},
 };
 
 /// Builds the operator. Its output carries nothing; its frontier passes a checkpoint when that is complete, or, if it
@@ -72,9 +73,11 @@ pub(super) fn build<'s>(
                         }
                         Err(error) => return environment.control.fail(error.into()),
                     }
+                    reach(Point::ManifestWritten);
                     tracing::debug!(checkpoint = %id, "complete");
                     let _ = written.send(id);
                     alarm.ring();
+                    reach(Point::BeforeRetention);
                     if let Err(error) = environment.store.retain(retain).await {
                         tracing::warn!("could not delete old checkpoints: {error}");
                     }

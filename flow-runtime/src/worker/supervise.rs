@@ -20,6 +20,7 @@ use crate::{
     chain::Environment,
     checkpoint::{CheckpointId, Restore, Restored, Store},
     error::Error,
+    failpoint::{Point, reach},
     job::{Definition, Job},
     plan::{Guarantee, Plan},
 };
@@ -251,6 +252,7 @@ fn one_attempt<D: Definition>(
     if let Some(note) = &resumed.note {
         tracing::warn!("{note}");
     }
+    reach(Point::RestoreChosen);
     let restored_id = resumed.restored.as_ref().map(|restored| restored.manifest.id);
     report_start(plan, config, resumed.restored.as_ref(), store);
     let (control, events) = Control::new(resumed.last);

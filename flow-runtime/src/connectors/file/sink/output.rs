@@ -11,7 +11,12 @@ use flow_macros::TransactionHandle;
 use serde::{Deserialize, Serialize};
 
 use super::names;
-use crate::{checkpoint::CheckpointId, error::BoxError, sink::SinkContext};
+use crate::{
+    checkpoint::CheckpointId,
+    error::BoxError,
+    failpoint::{Point, reach},
+    sink::SinkContext,
+};
 
 /// Where a subtask writes, and under which names.
 #[derive(Clone, Debug)]
@@ -106,6 +111,7 @@ impl Output {
             return Ok(None);
         }
         sync_directory(&self.place.dir)?;
+        reach(Point::FilesSynced);
         let Place { prefix, extension, cx, .. } = &*self.place;
         let named = |(number, Closed { hidden, bytes, crc32 })| Finished {
             name: names::finished(prefix, extension, cx.subtask, checkpoint, number),
