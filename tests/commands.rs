@@ -413,7 +413,11 @@ fn as_a_job() {
     let Ok(arguments) = std::env::var("FLOW_TEST_ARGUMENTS") else { return };
     let arguments = ["deadly"].into_iter().chain(arguments.split('\n')).map(Into::into);
     // The test's own report must not follow what the job prints.
-    std::process::exit(if flow::run_from(deadly, arguments) == std::process::ExitCode::SUCCESS { 0 } else { 1 });
+    std::process::exit(if flow::run_from(deadly, arguments) == std::process::ExitCode::SUCCESS {
+        0
+    } else {
+        1
+    });
 }
 
 fn deadly_job(arguments: &[&str]) -> Command {
@@ -447,7 +451,8 @@ fn what_a_job_that_died_left_is_listed_and_committed() {
         assert_eq!(pending.len().to_string(), parallelism);
         assert!(standings(&pending).iter().all(|standing| standing == "pending"), "{pending:?}");
         for outcome in ["committed", "already committed"] {
-            let (text, code) = run(&mut deadly_job(&[&["txn", "commit", "--all", "--"], &arguments[..]].concat()));
+            let (text, code) =
+                run(&mut deadly_job(&[&["txn", "commit", "--all", "--"], &arguments[..]].concat()));
             assert_eq!(code, 0, "{text}");
             for txn in &pending {
                 let id = txn["id"].as_str().unwrap();

@@ -5,11 +5,7 @@ mod spool;
 
 use std::process::ExitCode;
 
-use flow::{
-    Stream, collection, file, kafka, pipeline,
-    sql,
-    testing::failpoints,
-};
+use flow::{Stream, collection, file, kafka, pipeline, sql, testing::failpoints};
 
 /// A running count per key, into one of the sinks.
 #[derive(clap::Args, Clone)]

@@ -41,7 +41,8 @@ pub fn fail_at(name: &str, nth: u64, times: u64) -> Result<(), String> {
 pub fn from_environment() -> Result<(), String> {
     let Ok(text) = std::env::var("FLOW_FAILPOINTS") else { return Ok(()) };
     for setting in text.split(';').filter(|setting| !setting.is_empty()) {
-        let wrong = || format!("FLOW_FAILPOINTS: `{setting}` is neither `NAME=die@N` nor `NAME=fail@NxTIMES`");
+        let wrong =
+            || format!("FLOW_FAILPOINTS: `{setting}` is neither `NAME=die@N` nor `NAME=fail@NxTIMES`");
         let (name, action) = setting.split_once('=').ok_or_else(wrong)?;
         let (action, counts) = action.split_once('@').ok_or_else(wrong)?;
         let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());

@@ -131,7 +131,8 @@ impl<'c> Run<'c> {
                 let mut second = self.start(None, random)?;
                 let status = second.ends_within(LIMIT);
                 let log = second.log();
-                if status.is_none_or(|status| status.success()) || !log.contains("runs with the checkpoints") {
+                if status.is_none_or(|status| status.success()) || !log.contains("runs with the checkpoints")
+                {
                     // The first may just have come to its end.
                     if job.ended().is_some_and(|status| status.success()) {
                         return Ok(Left::Finished);
@@ -168,7 +169,8 @@ impl<'c> Run<'c> {
             }
             Fault::ClockJump { seconds } => {
                 let clock = self.directory.path().join("clock");
-                let set = |offset: i64| fs::write(&clock, format!("{offset:+}s\n")).map_err(|e| e.to_string());
+                let set =
+                    |offset: i64| fs::write(&clock, format!("{offset:+}s\n")).map_err(|e| e.to_string());
                 set(0)?;
                 let mut command = self.command(None, random)?;
                 command
@@ -207,7 +209,8 @@ impl<'c> Run<'c> {
             }
         };
         let mut job = self.start(None, random)?;
-        let name = damaged.path.strip_prefix(self.checkpoints()).unwrap_or(&damaged.path).display().to_string();
+        let name =
+            damaged.path.strip_prefix(self.checkpoints()).unwrap_or(&damaged.path).display().to_string();
         match job.ends_within(LIMIT) {
             Some(status) if status.success() => {
                 return Err(format!("the job took `{name}`, which is damaged, as good:\n{}", job.log()));
@@ -248,7 +251,8 @@ impl<'c> Run<'c> {
 
     fn command(&self, failpoint: Option<String>, random: &mut Random) -> Result<Command, String> {
         // Mostly the case's own; else the state is dealt out anew.
-        let parallelism = if random.below(3) == 0 { 1 + random.below(3) as usize } else { self.case.parallelism };
+        let parallelism =
+            if random.below(3) == 0 { 1 + random.below(3) as usize } else { self.case.parallelism };
         let mut command = Command::new(program()?);
         command
             .args(["--records", &self.records.to_string(), "--rate", &RATE.to_string()])

@@ -28,11 +28,8 @@ pub(crate) enum Fault {
 
 impl Fault {
     pub(crate) fn by_chance(kind: Kind, random: &mut Random) -> Self {
-        let points: Vec<&'static str> = flow::testing::failpoints::names()
-            .iter()
-            .copied()
-            .filter(|name| kind.passes(name))
-            .collect();
+        let points: Vec<&'static str> =
+            flow::testing::failpoints::names().iter().copied().filter(|name| kind.passes(name)).collect();
         match random.below(100) {
             0..45 => Fault::Die { point: random.of(&points), nth: 1 + random.below(8) },
             45..53 => Fault::Fail {

@@ -70,5 +70,9 @@ impl Drop for Process {
 pub(crate) fn program() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|e| format!("the runner's own path: {e}"))?;
     let path = own.with_file_name("chaos_job");
-    if path.exists() { Ok(path) } else { Err(format!("{} is missing: start this by tests/chaos", path.display())) }
+    if path.exists() {
+        Ok(path)
+    } else {
+        Err(format!("{} is missing: start this by tests/chaos", path.display()))
+    }
 }

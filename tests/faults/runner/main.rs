@@ -83,7 +83,8 @@ fn walk(kinds: &[Kind], random: &mut Random, report: &mut Report) -> Result<(), 
                 // What happens in recovery, and what needs an older checkpoint, is reached once and later.
                 let nth = if name.starts_with("recovery") { 1 } else { 1 + random.below(4) };
                 let die = Fault::Die { point: name, nth };
-                let fail = name.starts_with("store.").then_some(Fault::Fail { point: name, nth: 2, times: 2 });
+                let fail =
+                    name.starts_with("store.").then_some(Fault::Fail { point: name, nth: 2, times: 2 });
                 [Some(die), fail].into_iter().flatten()
             })
             .collect();

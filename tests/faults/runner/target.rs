@@ -1,11 +1,6 @@
 //! Where jobs write to, and what is found there.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::Path,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use flow::sql::{
     diesel::{self, Connection as _, QueryableByName, SqliteConnection, sql_types},
@@ -196,10 +191,7 @@ pub(crate) fn address(variable: &str) -> Result<String, String> {
     std::env::var(variable).map_err(|_| format!("{variable} is not set: start this by tests/chaos"))
 }
 
-fn lines(
-    directory: &Path,
-    finished: impl Fn(&str) -> bool,
-) -> Result<Vec<i64>, Box<dyn std::error::Error>> {
+fn lines(directory: &Path, finished: impl Fn(&str) -> bool) -> Result<Vec<i64>, Box<dyn std::error::Error>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
