@@ -11,6 +11,6 @@ pub use crate::checkpoint::CheckpointId;
 pub use port::SinkHandle;
 pub(crate) use port::SinkPort;
 pub use traits::{
-    CommitError, Committed, ExactlyOnce, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter,
-    TransactionHandle, Write,
+    CommitError, Committed, ExactlyOnce, HeldRows, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext,
+    SinkWriter, TransactionHandle, Write,
 };

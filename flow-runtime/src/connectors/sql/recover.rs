@@ -42,7 +42,7 @@ pub(super) async fn direct<W: Work>(setup: &Setup<W>, cx: &SinkContext) -> Resul
 }
 
 /// Connects, prepares and checks.
-async fn connect<W: Work>(setup: &Setup<W>, cx: &SinkContext) -> Result<Connection, BoxError> {
+pub(super) async fn connect<W: Work>(setup: &Setup<W>, cx: &SinkContext) -> Result<Connection, BoxError> {
     let mut connection = Connection::open(&setup.url).await.map_err(|error| told(cx, error))?;
     {
         let _turn = connection.turn().await;
@@ -67,7 +67,7 @@ async fn settle(connection: &mut Connection) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn told(cx: &SinkContext, error: impl std::fmt::Display) -> BoxError {
+pub(super) fn told(cx: &SinkContext, error: impl std::fmt::Display) -> BoxError {
     format!("sink `{}`: {error}", cx.operator).into()
 }
 
