@@ -38,7 +38,7 @@ pub(super) async fn server(connection: &mut Connection, parallelism: usize) -> R
     }
 }
 
-/// Prepares a transaction with nothing but a marker, finds it, and rolls it back from another connection: whatever is
+/// Prepares a transaction with nothing but a marker, finds it from another connection, and rolls it back: whatever is
 /// missing, a privilege or a free slot, shows now.
 pub(super) async fn probe(url: &DatabaseUrl, owner: &Owner) -> Result<(), SqlError> {
     let mut backoff = Backoff::new();
@@ -67,10 +67,18 @@ pub(super) async fn probe(url: &DatabaseUrl, owner: &Owner) -> Result<(), SqlErr
 
 async fn try_probe(url: &DatabaseUrl, owner: &Owner) -> Result<(), SqlError> {
     let connection = open::connect(url).await?;
-    let (_, id) = open::prepare_empty(connection, owner, PROBE).await?;
+    let (connection, id) = open::prepare_empty(connection, owner, PROBE).await?;
     let mut control = Control::open(url).await?;
     let listed = control.is_prepared(&id).await?;
-    control.end(&id, End::Rollback).await?;
+    match connection {
+        // It holds the transaction, and need not be closed to end it.
+        Some(connection) if connection.backend() == Backend::Mysql => {
+            Control { url: url.clone(), connection }.try_end(&id, End::Rollback).await?;
+        }
+        _ => {
+            control.end(&id, End::Rollback).await?;
+        }
+    }
     if !listed {
         return Err(SqlError::Setup(format!(
             "a transaction that was prepared is not in the list of prepared transactions: {id}"

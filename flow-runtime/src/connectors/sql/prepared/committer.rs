@@ -1,13 +1,10 @@
 //! The committing half: it commits what the writer has prepared.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{PreparedTransaction, control::Control, marker, owner::Owner, settle, sweep, writer::Progress};
+use super::{PreparedTransaction, control::Control, live::Live, marker, owner::Owner, settle, sweep};
 use crate::{
     checkpoint::CheckpointId,
     connectors::sql::{error::SqlError, url::DatabaseUrl},
@@ -25,7 +22,7 @@ pub struct PreparedCommitter {
     url: DatabaseUrl,
     owner: Owner,
     subtask: usize,
-    progress: Arc<Progress>,
+    live: Arc<Live>,
     control: Option<Control>,
     commits: u32,
     swept: Instant,
@@ -36,14 +33,40 @@ impl PreparedCommitter {
         url: &DatabaseUrl,
         owner: Owner,
         subtask: usize,
-        progress: Arc<Progress>,
+        live: Arc<Live>,
     ) -> Result<Self, BoxError> {
         let mut control = Control::open(url).await?;
         if !marker::owned(&mut control.connection, &owner).await? {
             return Err(owner.fenced().into());
         }
         let (url, control, swept) = (url.clone(), Some(control), Instant::now());
-        Ok(PreparedCommitter { url, owner, subtask, progress, control, commits: 0, swept })
+        Ok(PreparedCommitter { url, owner, subtask, live, control, commits: 0, swept })
+    }
+
+    /// Commits on the connection that holds the transaction, if there is one. If that fails the connection is closed, and
+    /// the name has to do.
+    #[cfg(feature = "mysql")]
+    async fn commit_on_holder(&mut self, transaction: &PreparedTransaction) -> bool {
+        let Some(mut holder) = self.live.take_holder(transaction.id()) else { return false };
+        match holder.batch(&super::mysql::end(transaction.id(), super::control::End::Commit)).await {
+            Ok(()) => {
+                // The driver has to be told that the transaction is over.
+                if let Some(spare) = holder.rolled_back().await {
+                    self.live.put_spare(spare);
+                }
+                true
+            }
+            Err(error) => {
+                let error = SqlError::from(error);
+                tracing::warn!(sink = self.owner.sink, %error, "committing on another connection");
+                false
+            }
+        }
+    }
+
+    #[cfg(not(feature = "mysql"))]
+    async fn commit_on_holder(&mut self, _: &PreparedTransaction) -> bool {
+        false
     }
 
     /// What is not urgent, after a commit. It fails for reasons that will show elsewhere if they matter.
@@ -73,8 +96,12 @@ impl SinkCommitter for PreparedCommitter {
             None => Control::open(&self.url).await.map_err(|error| CommitError::Retry(error.into()))?,
         };
         // After a failure the connection is not worth keeping.
-        let committed = settle::commit(&mut control, transaction).await?;
-        self.progress.committed.fetch_max(checkpoint.0, Ordering::SeqCst);
+        let committed = if self.commit_on_holder(transaction).await {
+            Committed::Now
+        } else {
+            settle::commit(&mut control, transaction).await?
+        };
+        self.live.committed(checkpoint.0);
         match self.tidy(&mut control, transaction).await {
             Ok(()) => self.control = Some(control),
             Err(error) => tracing::warn!(sink = self.owner.sink, %error, "could not tidy up after a commit"),

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::{TransactionId, doubt::InDoubt};
 use crate::connectors::sql::{
     connection::Connection,
     error::SqlError,
+    ledger::names,
     url::{Backend, DatabaseUrl},
 };
 
@@ -31,11 +34,12 @@ pub(super) enum Ended {
     Gone,
 }
 
-/// In MariaDB, how long to wait for the server to notice that the connection which prepared a transaction is closed,
-/// before closing it ourselves.
+/// In MariaDB, how long to wait until the connection that prepared a transaction is closed, before closing it ourselves.
 const CLOSE_AFTER: Duration = Duration::from_secs(1);
-/// And how long until a later call has to try again.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
+/// And how long from then on, because a connection leaves the list of connections before it has let go of everything.
+const LET_GO: Duration = Duration::from_millis(100);
+/// How often a connection is closed before a later call has to try again.
+const CLOSES: u32 = 3;
 
 impl Control {
     pub(super) async fn open(url: &DatabaseUrl) -> Result<Self, SqlError> {
@@ -49,28 +53,49 @@ impl Control {
 
     /// Ends a prepared transaction. Errors are those of a transaction that is still prepared, or of a server that is away:
     /// the same call may come again.
+    ///
+    /// MariaDB: as long as the connection that prepared it is open, the server says that there is no such transaction. While
+    /// it is being closed there is a moment at which the server says that it has committed, or rolled back, and has done
+    /// neither: InnoDB does not know the transaction yet as one without a connection, and the list of transactions does not
+    /// know it any more. It keeps its locks, and comes back when the server starts again. So wait for the connection to be
+    /// gone, and never end a transaction right after it.
     pub(super) async fn end(&mut self, id: &TransactionId, how: End) -> Result<Ended, SqlError> {
-        let (mut waited, mut pause, mut closed) = (Duration::ZERO, Duration::from_millis(1), false);
+        let mut closes = 0;
         loop {
+            self.await_closed(id).await?;
             let Err(error) = self.try_end(id, how).await else { return Ok(Ended::Now) };
-            // What the error means depends on what is there now, and for MariaDB the same code has two meanings.
+            // What the error means depends on what is there now.
             if !self.is_prepared(id).await? {
                 return Ok(Ended::Gone);
             }
-            if !self.is_attached(&error) || waited > GIVE_UP_AFTER {
+            if !self.is_attached(&error) || closes >= CLOSES {
                 return Err(error);
             }
-            if waited > CLOSE_AFTER && !closed {
-                closed = true;
-                self.close_owner(id).await?;
-            }
-            tokio::time::sleep(pause).await;
-            waited += pause;
-            pause = (pause * 2).min(Duration::from_millis(100));
+            closes += 1;
+            self.close_owner(id).await?;
         }
     }
 
-    async fn try_end(&mut self, id: &TransactionId, how: End) -> Result<(), SqlError> {
+    /// Waits until the connection that prepared it is closed. In PostgreSQL none has to be.
+    async fn await_closed(&mut self, id: &TransactionId) -> Result<(), SqlError> {
+        if id.connection == 0 {
+            return Ok(());
+        }
+        let listed = format!(
+            "SELECT CAST(id AS CHAR) AS name FROM information_schema.processlist \
+             WHERE id = {} AND id <> CONNECTION_ID()",
+            id.connection
+        );
+        let deadline = Instant::now() + CLOSE_AFTER;
+        while !names(&mut self.connection, &listed).await?.is_empty() && Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        tokio::time::sleep(LET_GO).await;
+        Ok(())
+    }
+
+    /// Asks the server once.
+    pub(super) async fn try_end(&mut self, id: &TransactionId, how: End) -> Result<(), SqlError> {
         let text = match self.connection.backend() {
             #[cfg(feature = "postgres")]
             Backend::Postgres => super::postgres::end(id, how),

@@ -18,6 +18,7 @@ mod control;
 mod doubt;
 mod handle;
 mod id;
+mod live;
 mod marker;
 #[cfg(feature = "mysql")]
 mod mysql;

@@ -111,8 +111,8 @@ impl Open {
         &self.id
     }
 
-    /// Leaves the marker and prepares. The connection comes back if the next transaction may use it: MariaDB lets nobody
-    /// end what was prepared before it is closed.
+    /// Leaves the marker and prepares. The connection comes back if it is still good for something: in PostgreSQL for the
+    /// next transaction, in MariaDB and MySQL first for the end of this one, which it [holds](super::live).
     /// `writer` is what wrote into it, for messages.
     pub(super) async fn prepare(
         mut self,
@@ -122,9 +122,10 @@ impl Open {
     ) -> (Option<Connection>, Result<TransactionId, Unprepared>) {
         match self.try_prepare(owner, writer, epoch).await {
             Ok(()) => {
-                let id = self.id.clone();
-                let reusable = self.tx.connection.backend() == Backend::Postgres;
-                (if reusable { self.tx.connection.rolled_back().await } else { None }, Ok(id))
+                let (id, connection) = (self.id.clone(), self.tx.connection);
+                let holds = connection.backend() == Backend::Mysql;
+                // The driver has to be told that the transaction is over.
+                (if holds { Some(connection) } else { connection.rolled_back().await }, Ok(id))
             }
             Err(error) => (self.abandon().await, Err(error)),
         }

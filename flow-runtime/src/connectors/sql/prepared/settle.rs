@@ -6,7 +6,10 @@ use super::{
     marker::{self, Found, TABLE},
 };
 use crate::{
-    connectors::sql::error::{Class, SqlError, classify},
+    connectors::sql::{
+        error::{Class, SqlError, classify},
+        url::Backend,
+    },
     sink::{CommitError, Committed},
 };
 
@@ -20,9 +23,10 @@ pub(super) async fn commit(
     }
     let PreparedTransaction { id, marker, .. } = transaction;
     let place = marker.place();
-    match control.end(id, End::Commit).await {
-        Ok(Ended::Now) => return Ok(Committed::Now),
-        Ok(Ended::Gone) => {}
+    let ended = match control.end(id, End::Commit).await {
+        // In MariaDB it is worth making sure.
+        Ok(Ended::Now) if control.connection.backend() != Backend::Mysql => return Ok(Committed::Now),
+        Ok(ended) => ended,
         Err(error) => {
             let told =
                 format!("{place}: cannot commit the prepared transaction `{id}`: {error}{}", remedy(&error));
@@ -32,13 +36,21 @@ pub(super) async fn commit(
                 Class::Transient | Class::Unclear => CommitError::Retry(told.into()),
             });
         }
-    }
+    };
     match marker::find(&mut control.connection, marker).await {
-        Ok(Found::Committed) => Ok(Committed::Already),
+        Ok(Found::Committed) => {
+            Ok(if ended == Ended::Now { Committed::Now } else { Committed::Already })
+        }
         Ok(Found::Other(attempt)) => Err(CommitError::Lost(
             format!(
                 "{place}: another copy of this job (attempt {:016x}) has committed this checkpoint, so this one must not; if both are meant to run, give them different names",
                 attempt.cast_unsigned()
+            )
+            .into(),
+        )),
+        Ok(Found::Nothing) if ended == Ended::Now => Err(CommitError::Lost(
+            format!(
+                "{place}: the server says that it has committed the transaction `{id}`, and has not: MariaDB can lose sight of a transaction whose connection is just being closed. nothing is lost: restart the database server, which finds it again, and start the job"
             )
             .into(),
         )),

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    PreparedCommitter, PreparedTransaction, PreparedWriter, owner::Owner, recover, writer::Progress,
-};
+use super::{PreparedCommitter, PreparedTransaction, PreparedWriter, live::Live, owner::Owner, recover};
 use crate::{
     connectors::sql::{
         sink::{Prepared, SqlSink},
@@ -38,11 +36,10 @@ impl<W: Work> Sink for SqlSink<W, Prepared> {
     }
 
     async fn open(&self, cx: &SinkContext) -> Result<(Self::Writer, Self::Committer), BoxError> {
-        let (owner, progress) = (Owner::new(cx), Arc::new(Progress::default()));
+        let (owner, live) = (Owner::new(cx), Arc::new(Live::default()));
         let committer =
-            PreparedCommitter::open(&self.setup.url, owner.clone(), cx.subtask, Arc::clone(&progress))
-                .await?;
-        Ok((PreparedWriter::new(Arc::clone(&self.setup), owner, cx, progress), committer))
+            PreparedCommitter::open(&self.setup.url, owner.clone(), cx.subtask, Arc::clone(&live)).await?;
+        Ok((PreparedWriter::new(Arc::clone(&self.setup), owner, cx, live), committer))
     }
 }
 

@@ -1,14 +1,12 @@
 //! The writing half: rows go to the database at once, into a transaction that is prepared at the barrier.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use super::{
     PreparedTransaction, TransactionId,
     control::Control,
     handle::Marker,
+    live::Live,
     open::{self, Open, Unprepared},
     owner::Owner,
     patience::{LOCK_WAITS, Patience, Verdict},
@@ -33,21 +31,12 @@ use crate::{
 /// Up to this many bytes of an epoch are kept, so that they can be written again when the transaction is lost.
 const KEPT: usize = 64 * 1024 * 1024;
 
-/// How far the two halves of a subtask are.
-#[derive(Debug, Default)]
-pub(super) struct Progress {
-    /// The last checkpoint at which something was prepared.
-    pub(super) prepared: AtomicU64,
-    /// The last one that is committed.
-    pub(super) committed: AtomicU64,
-}
-
 /// Writes the rows of an epoch into one transaction, and prepares it.
 pub struct PreparedWriter<W> {
     setup: Arc<Setup<W>>,
     owner: Owner,
     subtask: usize,
-    progress: Arc<Progress>,
+    live: Arc<Live>,
     /// The last barrier.
     last: u64,
     /// The rows of the buffer that is being written.
@@ -63,12 +52,12 @@ pub struct PreparedWriter<W> {
 }
 
 impl<W: Work> PreparedWriter<W> {
-    pub(super) fn new(setup: Arc<Setup<W>>, owner: Owner, cx: &SinkContext, progress: Arc<Progress>) -> Self {
+    pub(super) fn new(setup: Arc<Setup<W>>, owner: Owner, cx: &SinkContext, live: Arc<Live>) -> Self {
         PreparedWriter {
             setup,
             owner,
             subtask: cx.subtask,
-            progress,
+            live,
             last: cx.restored.unwrap_or_default().0,
             batch: Staged::default(),
             kept: Staged::default(),
@@ -103,7 +92,7 @@ impl<W: Work> PreparedWriter<W> {
             () if self.batch.rows() == self.rows => &self.batch,
             () => return Err(Fault::new(SqlError::Setup(self.lost()))),
         };
-        let connection = match self.idle.take() {
+        let connection = match self.idle.take().or_else(|| self.live.take_spare()) {
             Some(connection) => connection,
             None => open::connect(url).await?,
         };
@@ -136,7 +125,7 @@ impl<W: Work> PreparedWriter<W> {
     /// After a failure: waits until it makes sense to try again, or says why it does not.
     async fn again(&mut self, fault: Fault, patience: &mut Patience) -> Result<(), BoxError> {
         self.abandon().await;
-        match patience.judge(&fault, self.own_epoch_pending()) {
+        match patience.judge(&fault, self.live.is_pending()) {
             Verdict::Refused => Err(self.refused(fault).await),
             Verdict::GiveUp => Err(self.tell(&fault)),
             Verdict::Locked => Err(format!("{}; {}", self.tell(&fault), self.who_locks()).into()),
@@ -152,13 +141,6 @@ impl<W: Work> PreparedWriter<W> {
                 Ok(())
             }
         }
-    }
-
-    /// Whether the transaction of an earlier epoch of this very subtask still waits for its checkpoint, and with it for
-    /// its rows everybody.
-    fn own_epoch_pending(&self) -> bool {
-        let Progress { prepared, committed } = &*self.progress;
-        prepared.load(Ordering::SeqCst) > committed.load(Ordering::SeqCst)
     }
 
     fn who_locks(&self) -> String {
@@ -203,6 +185,7 @@ impl<W: Work> PreparedWriter<W> {
         // If one of these is prepared later on, it has its marker, and the one made now waits for it in vain.
         if let Some(id) = self.adopted().await? {
             self.abandon().await;
+            self.live.prepared(checkpoint.0, &id, None);
             return Ok(id);
         }
         self.fill(false).await.map_err(|fault| Unprepared::Failed { fault, asked: false })?;
@@ -210,8 +193,16 @@ impl<W: Work> PreparedWriter<W> {
             return Err(SqlError::Setup(self.lost()).into());
         };
         let mut id = open.id().clone();
-        let (idle, prepared) = open.prepare(&self.owner, &self.setup.work.place(), checkpoint.0).await;
-        self.idle = idle;
+        let (connection, prepared) = open.prepare(&self.owner, &self.setup.work.place(), checkpoint.0).await;
+        let holds = self.setup.url.backend() == Some(Backend::Mysql);
+        match (&prepared, connection) {
+            (Ok(id), Some(holder)) if holds => self.live.prepared(checkpoint.0, id, Some(holder)),
+            (Ok(id), idle) => {
+                self.idle = idle;
+                self.live.prepared(checkpoint.0, id, None);
+            }
+            (Err(_), idle) => self.idle = idle,
+        }
         if let Err(Unprepared::Failed { asked: true, .. }) = &prepared {
             if self.setup.url.backend() == Some(Backend::Postgres) {
                 id.epoch = checkpoint.0;
@@ -262,7 +253,6 @@ impl<W: Work> SinkWriter for PreparedWriter<W> {
                 Err(Unprepared::Failed { fault, .. }) => self.again(fault, &mut patience).await?,
             }
         };
-        self.progress.prepared.fetch_max(checkpoint.0, Ordering::SeqCst);
         let marker = Marker::new(&self.owner, self.subtask, checkpoint.0);
         let transaction = PreparedTransaction::new(id, marker, self.rows);
         self.last = checkpoint.0;
