@@ -60,7 +60,7 @@ pub(super) async fn connect<W: Work>(setup: &Setup<W>, cx: &SinkContext) -> Resu
 }
 
 /// Where there is no autocommit, even a read opens a transaction.
-async fn settle(connection: &mut Connection) -> Result<(), SqlError> {
+pub(super) async fn settle(connection: &mut Connection) -> Result<(), SqlError> {
     if connection.backend() == Backend::Mysql {
         connection.batch("COMMIT").await?;
     }

@@ -40,10 +40,14 @@ pub(super) async fn server(connection: &mut Connection, parallelism: usize) -> R
 
 /// Prepares a transaction with nothing but a marker, finds it from another connection, and rolls it back: whatever is
 /// missing, a privilege or a free slot, shows now.
-pub(super) async fn probe(url: &DatabaseUrl, owner: &Owner) -> Result<(), SqlError> {
+pub(super) async fn probe(
+    url: &DatabaseUrl,
+    owner: &Owner,
+    mut control: Option<Control>,
+) -> Result<(), SqlError> {
     let mut backoff = Backoff::new();
     loop {
-        match try_probe(url, owner).await {
+        match try_probe(url, owner, control.take()).await {
             Err(error) if classify(&error) != Class::Permanent && backoff.tries() < TRIES => {
                 backoff.wait().await;
             }
@@ -65,10 +69,13 @@ pub(super) async fn probe(url: &DatabaseUrl, owner: &Owner) -> Result<(), SqlErr
     }
 }
 
-async fn try_probe(url: &DatabaseUrl, owner: &Owner) -> Result<(), SqlError> {
+async fn try_probe(url: &DatabaseUrl, owner: &Owner, control: Option<Control>) -> Result<(), SqlError> {
     let connection = open::connect(url).await?;
     let (connection, id) = open::prepare_empty(connection, owner, PROBE).await?;
-    let mut control = Control::open(url).await?;
+    let mut control = match control {
+        Some(control) => control,
+        None => Control::open(url).await?,
+    };
     let listed = control.is_prepared(&id).await?;
     match connection {
         // It holds the transaction, and need not be closed to end it.

@@ -43,7 +43,11 @@ const CLOSES: u32 = 3;
 
 impl Control {
     pub(super) async fn open(url: &DatabaseUrl) -> Result<Self, SqlError> {
-        let mut connection = Connection::open(url).await?;
+        Self::on(Connection::open(url).await?, url).await
+    }
+
+    /// On a connection that is in no transaction.
+    pub(super) async fn on(mut connection: Connection, url: &DatabaseUrl) -> Result<Self, SqlError> {
         if connection.backend() == Backend::Mysql {
             // A mere read would begin a transaction, and within one no other can be ended.
             connection.batch("SET SESSION autocommit = 1").await?;

@@ -13,7 +13,7 @@ use crate::{
         connection::Connection,
         error::{Class, SqlError, classify},
         ledger,
-        recover::{connect, told},
+        recover::{self, connect, told},
         retry::Backoff,
         sink::Setup,
         url::DatabaseUrl,
@@ -38,13 +38,13 @@ pub(in crate::connectors::sql) async fn recover<W: Work>(
     check::server(&mut connection, cx.parallelism).await.map_err(told)?;
     ledger::check_names(&owner.job, &owner.sink).map_err(told)?;
     marker::create(&mut connection).await.map_err(told)?;
-    // Not this one: in MariaDB it has no autocommit.
-    drop(connection);
-    let mut recovery = Recovery { url: &setup.url, cx, owner: &owner, control: None };
+    recover::settle(&mut connection).await.map_err(told)?;
+    let control = Control::on(connection, &setup.url).await.map_err(told)?;
+    let mut recovery = Recovery { url: &setup.url, cx, owner: &owner, control: Some(control) };
     recovery.again(Step::TakeOver).await?;
     recovery.commit(handles).await?;
     recovery.again(Step::Clean).await?;
-    check::probe(&setup.url, &owner).await.map_err(told)
+    check::probe(&setup.url, &owner, recovery.control).await.map_err(told)
 }
 
 #[derive(Clone, Copy)]
