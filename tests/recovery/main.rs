@@ -7,6 +7,7 @@ mod database;
 mod files;
 mod hot_row;
 mod job;
+mod prepared;
 mod servers;
 mod topic;
 mod word_counts;
