@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub use flow_macros::{Key, pipeline};
+pub use flow_macros::{Key, TransactionHandle, pipeline};
 #[cfg(feature = "kafka")]
 pub use flow_runtime::connectors::kafka;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -13,8 +13,11 @@ pub use flow_runtime::{
     error::{BoxError, Error, Place},
     job::{Definition, Job},
     ops::run,
-    plan, sink, source,
+    plan,
+    sink::{self, TransactionHandle, TwoPhaseCommit},
+    source,
     state::{Key, Sum},
+    testing,
     worker::{self, Config, Ending, Restart, Summary},
 };
 

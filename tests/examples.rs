@@ -142,11 +142,26 @@ fn bad_arguments_are_explained() {
         .arg(missing.path().join("nothing-here.txt"))
         .arg("--output")
         .arg(missing.path().join("out"))
-        .args(["--restart", "never"])
+        .args(["--restart", "none"])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let last = errors.lines().last().unwrap_or_default();
     assert!(last.starts_with("error: ") && last.contains("nothing-here.txt"), "{errors}");
+}
+
+#[test]
+fn two_phase_sink() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, checkpoints) = (directory.path().join("spool"), directory.path().join("checkpoints"));
+    for _ in 0..2 {
+        let mut job = example("two_phase_sink");
+        job.arg("--spool").arg(&spool).args(["--orders", "20000", "--parallelism", "2"]);
+        run(job.arg("--checkpoint-dir").arg(&checkpoints));
+        // The second run finds everything done.
+        let invoices = counts(&spool);
+        assert_eq!(invoices.len(), 20_000);
+        assert_eq!(invoices[0], "invoice 0: 0 EUR");
+    }
 }

@@ -65,14 +65,15 @@ pub(super) fn warnings(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{EdgePlan, Guarantee, Mode, OperatorPlan};
+    use crate::plan::{CheckpointPlan, EdgePlan, Guarantee, Mode, OperatorPlan};
 
     const fn plan(operators: &'static [OperatorPlan], edges: &'static [EdgePlan]) -> Plan {
         Plan {
             name: "test",
             guarantee: Guarantee::ExactlyOnce,
             mode: Mode::Streaming,
-            checkpoint: None,
+            checkpoint: CheckpointPlan::new(),
+            restart: None,
             parallelism: None,
             max_parallelism: None,
             operators,

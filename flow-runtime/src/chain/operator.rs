@@ -11,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use timely::{
     container::CapacityContainerBuilder,
@@ -32,12 +33,13 @@ use super::{
     wiring::{ChainParts, EdgeParts, FinishLoop, Head, ParcelLoop, Wiring},
 };
 use crate::{
-    checkpoint::{CheckpointId, SinkPart, SourcePart, StatePart},
+    checkpoint::{CheckpointError, CheckpointId, SinkPart, SourcePart, StatePart},
     error::Error,
-    sink::SinkPort,
+    failpoint::{Point, reach},
+    sink::{SinkParts, SinkPort},
     source::{SourceDriver, Step},
     state::{KeyGroups, StatePort},
-    worker::{Alarm, Ending},
+    worker::{AbortOnDrop, Alarm, Control, Ending, Tries},
 };
 
 /// A part of a checkpoint, on its way to the manifest.
@@ -163,9 +165,10 @@ fn build_chain<'s>(
             for sink in &sinks {
                 sink.start(alarm.clone(), settled.clone());
             }
+            // A source has epochs to end, and all of them have parts that may have failed.
+            environment.control.register(alarm.clone());
             if let Head::Source { driver, .. } = &mut head {
                 driver.start(alarm.clone());
-                environment.control.register(alarm.clone());
                 // Timely runs an operator first when something arrives, and to a source nothing does.
                 activator.activate();
             }
@@ -182,6 +185,7 @@ fn build_chain<'s>(
                     out: parts_out,
                     current: parts_capability,
                     open: BTreeMap::new(),
+                    failures: 0,
                     written,
                     writes,
                 },
@@ -269,17 +273,26 @@ struct WayOut {
 struct Parts {
     out: Builder<Part>,
     current: Option<Capability<u64>>,
-    /// Checkpoints whose parts are being written. Holding the capability is what keeps a checkpoint incomplete.
-    open: BTreeMap<CheckpointId, Capability<u64>>,
+    /// Checkpoints whose parts are being written. Holding the capability is what keeps a checkpoint incomplete, and
+    /// all later ones.
+    open: BTreeMap<CheckpointId, (Capability<u64>, AbortOnDrop<()>)>,
+    /// How many checkpoints had failed when those that have failed were last closed.
+    failures: u64,
     written: mpsc::Sender<(CheckpointId, Vec<Part>)>,
     writes: mpsc::Receiver<(CheckpointId, Vec<Part>)>,
 }
 
 impl Parts {
-    /// Passes on what has been written. Returns whether nothing is left.
-    fn collect(&mut self) -> bool {
+    /// Passes on what has been written, and gives up what belongs to checkpoints that have failed. Returns whether
+    /// nothing is left.
+    fn collect(&mut self, control: &Control) -> bool {
+        let failures = control.failures();
+        if failures > self.failures {
+            self.failures = failures;
+            self.open.retain(|checkpoint, _| !control.is_failed(*checkpoint));
+        }
         while let Ok((checkpoint, parts)) = self.writes.try_recv() {
-            if let Some(capability) = self.open.remove(&checkpoint) {
+            if let Some((capability, _)) = self.open.remove(&checkpoint) {
                 self.out.activate().session(&capability).give_iterator(parts.into_iter());
             }
         }
@@ -329,7 +342,7 @@ impl Subtask {
                 }
             }
         }
-        Ok(self.parts.collect())
+        Ok(self.parts.collect(&self.environment.control))
     }
 
     fn capabilities_dropped(&self) -> bool {
@@ -358,7 +371,7 @@ impl Subtask {
                 }
                 return self.barrier(Some(driver), true);
             }
-            if *finished {
+            if *finished || self.environment.control.ending() {
                 return Ok(());
             }
             if !self.may_go_on() {
@@ -483,44 +496,26 @@ impl Subtask {
                 splits: driver.positions()?,
             }));
         }
-        let states = self.states.iter().filter(|_| self.environment.goes_back);
-        let snapshots: Vec<_> =
-            states.map(|(uid, state)| (uid.to_string(), state.snapshot(self.groups))).collect();
         let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.barrier(checkpoint)).collect();
-        let (environment, alarm, written) =
-            (Arc::clone(&self.environment), self.alarm.clone(), self.parts.written.clone());
-        let subtask = self.work.subtask;
-        self.environment.tokio.spawn(async move {
-            let write = async {
-                for (uid, encode) in snapshots {
-                    let encoded = tokio::task::spawn_blocking(encode).await.map_err(|e| {
-                        Error::Config(format!("the snapshot of `{uid}` could not be encoded: {e}"))
-                    })??;
-                    let name = format!("{:016x}-{uid}-{subtask}-state", environment.attempt);
-                    let file = environment.store.put_part(checkpoint, &name, encoded).await?;
-                    parts.push(Part::State(StatePart { uid, subtask, file }));
-                }
-                for sink in sinks {
-                    parts.extend(sink.await?.into_iter().map(Part::Sink));
-                }
-                Ok::<_, Error>(parts)
-            };
-            match write.await {
-                Ok(parts) => {
-                    // The operator is gone only when the attempt ends.
-                    let _ = written.send((checkpoint, parts));
-                    alarm.ring();
-                }
-                Err(error) => environment.control.fail(error),
-            }
-        });
+        // Given up before it came here, or unwanted: then the end of the epoch is for the sinks alone.
+        let failed = self.environment.control.is_failed(checkpoint);
+        let writing = if failed {
+            None
+        } else {
+            let states = self.states.iter().filter(|_| self.environment.goes_back);
+            let snapshots =
+                states.map(|(uid, state)| (uid.to_string(), state.snapshot(self.groups))).collect();
+            Some(self.write(checkpoint, parts, snapshots, sinks, Tries::of(last)))
+        };
         let next = checkpoint.next();
         if let Some(mut capability) = self.parts.current.take() {
             if !last {
                 self.parts.current = Some(capability.delayed(&next.0));
             }
             capability.downgrade(&checkpoint.0);
-            self.parts.open.insert(checkpoint, capability);
+            if let Some(writing) = writing {
+                self.parts.open.insert(checkpoint, (capability, writing));
+            }
         }
         if last {
             self.capabilities.clear();
@@ -531,4 +526,56 @@ impl Subtask {
         self.epoch = next;
         Ok(())
     }
+
+    /// Has the parts of a checkpoint written. What cannot be written makes the checkpoint fail; anything else ends the
+    /// attempt.
+    fn write(
+        &self,
+        checkpoint: CheckpointId,
+        mut parts: Vec<Part>,
+        snapshots: Vec<(String, Encode)>,
+        sinks: Vec<SinkParts>,
+        tries: Tries,
+    ) -> AbortOnDrop<()> {
+        let (environment, alarm, written) =
+            (Arc::clone(&self.environment), self.alarm.clone(), self.parts.written.clone());
+        let subtask = self.work.subtask;
+        AbortOnDrop(self.environment.tokio.spawn(async move {
+            let write = async {
+                reach(Point::SnapshotTaken);
+                for (uid, encode) in snapshots {
+                    let encoded = tokio::task::spawn_blocking(encode).await.map_err(|e| {
+                        Error::Config(format!("the snapshot of `{uid}` could not be encoded: {e}"))
+                    })??;
+                    reach(Point::SnapshotEncoded);
+                    let name = format!("{:016x}-{uid}-{subtask}-state", environment.attempt);
+                    let (store, compression) = (&environment.store, environment.compression);
+                    let put = || store.put_compressed(checkpoint, &name, encoded.clone(), compression);
+                    let file = tries.run(put).await?;
+                    reach(Point::StateWritten);
+                    parts.push(Part::State(StatePart { uid, subtask, file }));
+                }
+                for sink in sinks {
+                    let pending = sink.await;
+                    for handle in pending.iter() {
+                        parts.push(Part::Sink(handle.write(&environment, tries).await?));
+                    }
+                }
+                Ok::<_, Error>(parts)
+            };
+            match write.await {
+                Ok(parts) => {
+                    // The operator is gone only when the attempt ends.
+                    let _ = written.send((checkpoint, parts));
+                    alarm.ring();
+                }
+                Err(Error::Checkpoint(error)) if error.restartable() => {
+                    environment.control.checkpoint_failed(checkpoint, error.to_string());
+                }
+                Err(error) => environment.control.fail(error),
+            }
+        }))
+    }
 }
+
+type Encode = Box<dyn FnOnce() -> Result<Bytes, CheckpointError> + Send>;

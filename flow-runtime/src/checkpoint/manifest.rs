@@ -95,9 +95,9 @@ pub struct SinkPart {
 pub struct PartFile {
     /// Where it lies, relative to the store.
     pub path: String,
-    /// The length of its payload.
+    /// The length of its payload, as it lies there: of a compressed one, what is left of it.
     pub bytes: u64,
-    /// The CRC-32 of its payload.
+    /// The checksum of its payload.
     pub crc: u32,
 }
 

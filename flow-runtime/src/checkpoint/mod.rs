@@ -5,6 +5,7 @@
 //! ```text
 //! <dir>/chk-0000000012/words.sum-0.5b1f0c9ad2e7443a-3.part     one subtask's state, or one pending transaction
 //! <dir>/chk-0000000012/manifest                                written last
+//! <dir>/lock                                                   held by the run that writes here
 //! ```
 //!
 //! **A checkpoint exists iff its manifest does.** Parts are written first, in any order; the manifest appears at
@@ -16,15 +17,21 @@
 //! being written again. [`Store::retain`] therefore deletes a part only when no manifest that stays names it, and
 //! touches nothing that is newer than the newest manifest. Files that are not ours are left alone.
 //!
-//! ## A part, format 1
+//! A checkpoint that took too long, or one of whose files could not be written, has failed: it gets no manifest, and
+//! what was written of it goes once a later one is complete. Where the writing of the manifest itself failed, it may be
+//! there all the same; such a checkpoint is whole, and as good to resume from as any.
+//!
+//! ## A part, formats 1 and 2
 //!
 //! | bytes | meaning |
 //! |-------|---------|
 //! | 8     | `FLOWPART` |
 //! | 4     | format, little endian |
 //! | 8     | length of the payload, little endian |
-//! | 4     | CRC-32 (IEEE) of the payload, little endian |
+//! | 4     | CRC-32 (IEEE) of the payload, little endian; in format 2, of the four bytes of the format and the payload |
 //! | ...   | the payload, to the end of the file |
+//!
+//! Format 2 is a compressed part: its payload is a frame of Zstandard, and within it the payload of format 1.
 //!
 //! The payload of a state part is a list of key groups: the number of groups, then for each its number and the
 //! length of its bytes (4, 4 and 8 bytes, little endian), then those bytes. Within a group keyed entries follow
@@ -37,12 +44,14 @@
 //!
 //! A format that is newer than this crate is refused; older ones stay readable.
 
+mod compression;
 mod decide;
 mod envelope;
 mod error;
 mod fingerprint;
 mod id;
 mod location;
+mod lock;
 mod manifest;
 mod parts;
 mod publish;
@@ -51,10 +60,12 @@ mod retain;
 mod snapshot;
 mod store;
 
+pub use compression::Compression;
 pub use decide::{Coordinator, Decision, Timing};
 pub use error::{CheckpointError, Damage};
 pub use fingerprint::Vanished;
 pub use id::CheckpointId;
+pub use lock::Lock;
 pub use manifest::{Manifest, OperatorEntry, PartFile, SinkPart, SourcePart, SplitState, StatePart};
 pub use publish::Found;
 pub use restore::{Choice, Restore, RestoreRequest, Restored, Resumed, Wanted, choose};

