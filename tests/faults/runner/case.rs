@@ -84,7 +84,7 @@ impl<'c> Run<'c> {
         fs::create_dir(&checkpoints).map_err(|e| e.to_string())?;
         let full = case.faults.iter().any(|fault| matches!(fault, Fault::FullDisk));
         let disk = if full { Some(SmallDisk::new(&checkpoints)?) } else { None };
-        let target = Target::new(case.kind, directory.path(), &format!("chaos_{:016x}", random.next()))?;
+        let target = Target::new(case.kind, directory.path(), &format!("flow_chaos_{:016x}", random.next()))?;
         let records = RECORDS * (case.faults.len() as u64 + 1);
         Ok(Run { case, directory, disk, target, records, starts: 0 })
     }
