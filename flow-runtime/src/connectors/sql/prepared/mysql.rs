@@ -17,7 +17,7 @@ const FORMAT: u32 = 0x464c_4f57;
 /// be it a lock of a row or of the table's definition.
 pub(super) const WRITING: &str = "SET SESSION innodb_lock_wait_timeout = 10, SESSION lock_wait_timeout = 10";
 /// Between the first row and the barrier an epoch may be silent for long. MySQL has no such setting.
-pub(super) const TRY: &str = "SET SESSION idle_write_transaction_timeout = 1800";
+pub(super) const TRY: &str = "SET SESSION idle_write_transaction_timeout = 600";
 
 /// As XA statements take it. The names hold nothing that would need quoting.
 fn xid(id: &TransactionId) -> String {
