@@ -110,6 +110,78 @@ pub trait Sink: Send + Sync + 'static {
         &self,
         cx: &SinkContext,
     ) -> impl Future<Output = Result<(Self::Writer, Self::Committer), BoxError>> + Send;
+
+    /// Opens the committing half alone, for an operator who settles transactions while the job does not run (`txn
+    /// commit`). Unlike at [`recover`](Self::recover), nothing is rolled back. `carried` is all that the checkpoint
+    /// carries for this sink. By default [`open`](Self::open) opens it.
+    fn open_committer(
+        &self,
+        cx: &SinkContext,
+        carried: &[Recovered<Self::Handle>],
+    ) -> impl Future<Output = Result<Self::Committer, BoxError>> + Send {
+        let _ = carried;
+        async { Ok(self.open(cx).await?.1) }
+    }
+
+    /// Whether a transaction is committed already, for `txn list`. Changes nothing, and may be asked while the job runs.
+    /// By default nobody knows.
+    fn standing(
+        &self,
+        cx: &SinkContext,
+        transaction: &Recovered<Self::Handle>,
+    ) -> impl Future<Output = Result<Standing, BoxError>> + Send {
+        let _ = (cx, transaction);
+        std::future::ready(Ok(Standing::Unknown))
+    }
+
+    /// The transactions of this sink, of whatever attempt, that its server holds pre-committed and not settled, for `txn
+    /// list`. Changes nothing, and may be asked while the job runs. None by default: so it is where the checkpoint holds
+    /// the records themselves.
+    fn in_doubt(&self, cx: &SinkContext) -> impl Future<Output = Result<Vec<InDoubt>, BoxError>> + Send {
+        let _ = cx;
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    /// Commits or rolls back one of those that [`in_doubt`](Self::in_doubt) found and no checkpoint carries.
+    fn settle(
+        &self,
+        cx: &SinkContext,
+        transaction: &InDoubt,
+        settlement: Settlement,
+    ) -> impl Future<Output = Result<(), BoxError>> + Send {
+        let _ = (cx, settlement);
+        let error = format!("this sink cannot settle `{}` by its name", transaction.id);
+        std::future::ready(Err(error.into()))
+    }
+}
+
+/// How a transaction stands outside of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is committed.
+    Committed,
+    /// It is not.
+    Pending,
+    /// The sink cannot tell without trying.
+    Unknown,
+}
+
+/// A transaction that a server holds pre-committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InDoubt {
+    /// What its server calls it.
+    pub id: String,
+    /// What else there is to say, such as since when, for people.
+    pub detail: String,
+}
+
+/// What to do with a transaction in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// Make it visible.
+    Commit,
+    /// Roll it back.
+    Abort,
 }
 
 /// Where a sink keeps rows locked between checkpoints.

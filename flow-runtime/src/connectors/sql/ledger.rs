@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     checkpoint::CheckpointId,
-    sink::{Recovered, SinkContext},
+    sink::{Recovered, SinkContext, Standing},
 };
 
 /// The ledger's table.
@@ -86,41 +86,35 @@ pub(super) async fn create_table(
     table: &str,
     key: &str,
 ) -> Result<(), SqlError> {
-    let (exists, create) = match connection.backend() {
-        Backend::Sqlite => (
-            format!("SELECT name FROM sqlite_master WHERE type = 'table' AND name = '{table}'"),
+    let create = match connection.backend() {
+        Backend::Sqlite => {
             format!(
                 "CREATE TABLE IF NOT EXISTS {table} (job TEXT NOT NULL, sink TEXT NOT NULL, \
                  subtask INTEGER NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL, \
                  PRIMARY KEY ({key}))"
-            ),
-        ),
+            )
+        }
         // Two that create the same table at once are an error in PostgreSQL, in spite of IF NOT EXISTS.
-        Backend::Postgres => (
-            format!("SELECT CAST('{table}' AS text) AS name WHERE to_regclass('{table}') IS NOT NULL"),
+        Backend::Postgres => {
             format!(
                 "BEGIN; SELECT pg_advisory_xact_lock(7163384699736); \
                  CREATE TABLE IF NOT EXISTS {table} (job text NOT NULL, sink text NOT NULL, \
                  subtask bigint NOT NULL, epoch bigint NOT NULL, attempt bigint NOT NULL, \
                  PRIMARY KEY ({key})); COMMIT"
-            ),
-        ),
+            )
+        }
         // Names that differ in case, or by an accent, are different names.
-        Backend::Mysql => (
-            format!(
-                "SELECT table_name AS name FROM information_schema.tables \
-                 WHERE table_schema = DATABASE() AND table_name = '{table}'"
-            ),
+        Backend::Mysql => {
             format!(
                 "CREATE TABLE IF NOT EXISTS {table} (\
                  job VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
                  sink VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
                  subtask BIGINT NOT NULL, epoch BIGINT NOT NULL, attempt BIGINT NOT NULL, \
                  PRIMARY KEY ({key})) ENGINE = InnoDB"
-            ),
-        ),
+            )
+        }
     };
-    if names(connection, &exists).await?.is_empty() {
+    if !has_table(connection, table).await? {
         connection.batch(&create).await.map_err(|error| {
             SqlError::Setup(format!(
                 "cannot create the table `{table}`, in which the sink notes how far it is: {}; create it by hand: {create}",
@@ -129,6 +123,27 @@ pub(super) async fn create_table(
         })?;
     }
     Ok(())
+}
+
+/// Whether the ledger is there.
+pub(super) async fn exists(connection: &mut Connection) -> QueryResult<bool> {
+    has_table(connection, TABLE).await
+}
+
+async fn has_table(connection: &mut Connection, table: &str) -> QueryResult<bool> {
+    let query = match connection.backend() {
+        Backend::Sqlite => {
+            format!("SELECT name FROM sqlite_master WHERE type = 'table' AND name = '{table}'")
+        }
+        Backend::Postgres => {
+            format!("SELECT CAST('{table}' AS text) AS name WHERE to_regclass('{table}') IS NOT NULL")
+        }
+        Backend::Mysql => format!(
+            "SELECT table_name AS name FROM information_schema.tables \
+             WHERE table_schema = DATABASE() AND table_name = '{table}'"
+        ),
+    };
+    Ok(!names(connection, &query).await?.is_empty())
 }
 
 /// One column of names.
@@ -353,6 +368,11 @@ pub(super) fn judge(
 }
 
 impl Entry {
+    /// Whether an epoch is applied.
+    pub(super) fn standing(&self, checkpoint: CheckpointId) -> Standing {
+        if self.epoch.cast_unsigned() >= checkpoint.0 { Standing::Committed } else { Standing::Pending }
+    }
+
     /// Where the row stands, if it belongs to this attempt.
     pub(super) fn epoch_for(&self, owner: &Owner) -> Option<u64> {
         (self.attempt == owner.attempt).then_some(self.epoch.cast_unsigned())
