@@ -87,6 +87,10 @@ mod mysql;
 mod placeholder;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg_attr(
+    not(any(feature = "postgres", feature = "mysql")),
+    allow(dead_code, unreachable_code, unused_mut, unused_variables, reason = "SQLite alone has none")
+)]
 mod prepared;
 mod recover;
 mod retry;

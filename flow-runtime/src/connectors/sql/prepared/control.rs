@@ -100,7 +100,7 @@ impl Control {
 
     /// Asks the server once.
     pub(super) async fn try_end(&mut self, id: &TransactionId, how: End) -> Result<(), SqlError> {
-        let text = match self.connection.backend() {
+        let text: String = match self.connection.backend() {
             #[cfg(feature = "postgres")]
             Backend::Postgres => super::postgres::end(id, how),
             #[cfg(feature = "mysql")]

@@ -56,6 +56,7 @@ impl Live {
         })
     }
 
+    #[cfg(feature = "mysql")]
     pub(super) fn put_spare(&self, connection: Connection) {
         self.with(|connections| connections.spare = Some(connection));
     }

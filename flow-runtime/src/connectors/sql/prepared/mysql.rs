@@ -17,7 +17,7 @@ const FORMAT: u32 = 0x464c_4f57;
 /// be it a lock of a row or of the table's definition.
 pub(super) const WRITING: &str = "SET SESSION innodb_lock_wait_timeout = 10, SESSION lock_wait_timeout = 10";
 /// Between the first row and the barrier an epoch may be silent for long. MySQL has no such setting.
-pub(super) const TRY: &str = "SET SESSION idle_write_transaction_timeout = 1800";
+pub(super) const TRY: &str = "SET SESSION idle_write_transaction_timeout = 600";
 
 /// As XA statements take it. The names hold nothing that would need quoting.
 fn xid(id: &TransactionId) -> String {
@@ -64,7 +64,7 @@ pub(super) async fn list(url: &DatabaseUrl, prefix: &str) -> Result<Vec<InDoubt>
         cause: url.redact(&error.to_string()),
     })?;
     let mut connection = Conn::new(opts).await.map_err(failed)?;
-    let listed: Result<Vec<(u32, usize, usize, Vec<u8>)>, _> = connection.query("XA RECOVER").await;
+    let listed: Result<Vec<Listed>, _> = connection.query("XA RECOVER").await;
     let _ = connection.disconnect().await;
     match listed {
         Ok(listed) => Ok(listed.into_iter().filter_map(|row| ours(row, prefix)).collect()),
@@ -76,7 +76,10 @@ pub(super) async fn list(url: &DatabaseUrl, prefix: &str) -> Result<Vec<InDoubt>
     }
 }
 
-fn ours((format, global, branch, data): (u32, usize, usize, Vec<u8>), prefix: &str) -> Option<InDoubt> {
+/// Format, lengths of the two parts, both parts.
+type Listed = (u32, usize, usize, Vec<u8>);
+
+fn ours((format, global, branch, data): Listed, prefix: &str) -> Option<InDoubt> {
     let data = String::from_utf8(data).ok()?;
     if format != FORMAT || data.len() != global + branch {
         return None;

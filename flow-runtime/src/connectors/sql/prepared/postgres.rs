@@ -8,10 +8,12 @@ use crate::connectors::sql::{
 /// What a session that writes wants different.
 ///
 /// - It must notice that its rows are locked by what will not go away by itself.
-/// - Between the first row and the barrier an epoch may be silent for long.
+/// - Between the first row and the barrier an epoch may be silent for long. But a process that is gone without a word must
+///   not hold its locks for as long as that.
 /// - The driver keeps count of transactions, and has to be told that a prepared one is over; the server finds that odd.
 pub(super) const WRITING: &str = "SET lock_timeout = '10s'; \
-    SET idle_in_transaction_session_timeout = '30min'; SET client_min_messages = error";
+    SET idle_in_transaction_session_timeout = '10min'; SET tcp_keepalives_idle = 30; \
+    SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3; SET client_min_messages = error";
 
 pub(super) fn end(id: &TransactionId, how: End) -> String {
     match how {
