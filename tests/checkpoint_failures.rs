@@ -15,7 +15,8 @@ use common::{
 use flow::{
     Config, Ending, Error, Restart, Summary,
     checkpoint::{CheckpointError, Compression},
-    pipeline,
+    collection::range,
+    file, pipeline,
     worker::Retention,
 };
 
@@ -341,8 +342,59 @@ fn what_the_pipeline_says_holds_and_needs_no_alignment() {
     }
 }
 
+#[pipeline(checkpoint = "1m", restart = none)]
+fn never() {
+    source(range(0..9)).sink(file::to_lines("out"));
+}
+
+#[pipeline(
+    checkpoint(
+        interval = "1m", timeout = "5m", min_pause = "1s", max_concurrent = 1, tolerable_failures = 2, retain = 5,
+        compression = none, on_cancel = delete, on_success = retain,
+    ),
+    restart(exponential(initial = "50ms", max = "1h", multiplier = 1.5, reset_after = "10m", attempts = 7)),
+)]
+fn patient() {
+    source(range(0..9)).sink(file::to_lines("out"));
+}
+
+#[pipeline(restart(failure_rate(max = 3, per = "5m")))]
+fn limited() {
+    source(range(0..9)).sink(file::to_lines("out"));
+}
+
+#[pipeline(restart = exponential)]
+fn usual() {
+    source(range(0..9)).sink(file::to_lines("out"));
+}
+
+#[test]
+fn what_the_pipeline_says_is_in_its_plan() {
+    let s = Duration::from_secs;
+    let (never, patient, limited, usual) =
+        (never().plan(), patient().plan(), limited().plan(), usual().plan());
+    assert_eq!((never.checkpoint.interval, never.restart), (Some(s(60)), Some(Restart::Never)));
+    assert_eq!(never.checkpoint.timeout, None);
+    let said = patient.checkpoint;
+    assert_eq!((said.interval, said.timeout, said.min_pause), (Some(s(60)), Some(s(300)), Some(s(1))));
+    assert_eq!((said.max_concurrent, said.tolerable_failures, said.retain), (Some(1), Some(2), Some(5)));
+    assert_eq!(said.compression, Some(Compression::None));
+    assert_eq!((said.on_cancel, said.on_success), (Some(Retention::Delete), Some(Retention::Retain)));
+    let exponential = Restart::Exponential {
+        attempts: 7,
+        initial: Duration::from_millis(50),
+        max: s(3600),
+        multiplier: 1.5,
+        reset_after: s(600),
+    };
+    assert_eq!(patient.restart, Some(exponential));
+    assert_eq!(limited.restart, Some(Restart::FailureRate { max: 3, per: s(300), delay: Restart::DELAY }));
+    assert_eq!(usual.restart, Some(Restart::default()));
+}
+
 fn names(dir: &std::path::Path) -> usize {
-    std::fs::read_dir(dir).expect("the directory is there").count()
+    let files = std::fs::read_dir(dir).expect("the directory is there");
+    files.filter(|file| file.as_ref().is_ok_and(|file| file.file_name() != "lock")).count()
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{fs, io::Write, path::PathBuf};
 
 use flow::{
     BoxError, TransactionHandle, TwoPhaseCommit,
-    sink::{CommitError, Committed, SinkContext, Transaction},
+    sink::{CommitError, Committed, InDoubt, Settlement, SinkContext, Standing, Transaction},
 };
 
 /// Each transaction is a file: `NAME.open` while it is written, `NAME` once it is committed.
@@ -57,6 +57,39 @@ impl TwoPhaseCommit for Spool {
     async fn abort(&self, Prepared { name }: &Prepared) -> Result<(), BoxError> {
         let (open, _) = self.paths(name);
         if open.exists() { Ok(fs::remove_file(open)?) } else { Ok(()) }
+    }
+
+    async fn standing(&self, Prepared { name }: &Prepared) -> Result<Standing, BoxError> {
+        let (open, finished) = self.paths(name);
+        Ok(match (finished.exists(), open.exists()) {
+            (true, _) => Standing::Committed,
+            (false, true) => Standing::Pending,
+            (false, false) => Standing::Unknown,
+        })
+    }
+
+    async fn in_doubt(&self, cx: &SinkContext) -> Result<Vec<InDoubt>, BoxError> {
+        let mut doubts = Vec::new();
+        for entry in fs::read_dir(&self.0)? {
+            let name = entry?.file_name().into_string().unwrap_or_default();
+            if let Some(id) = name.strip_suffix(".open").filter(|id| id.starts_with(&cx.namespace())) {
+                doubts.push(InDoubt { id: id.to_owned(), detail: format!("the file {name}") });
+            }
+        }
+        Ok(doubts)
+    }
+
+    async fn settle(
+        &self,
+        _: &SinkContext,
+        transaction: &InDoubt,
+        settlement: Settlement,
+    ) -> Result<(), BoxError> {
+        let (open, finished) = self.paths(&transaction.id);
+        match settlement {
+            Settlement::Commit => Ok(fs::rename(open, finished)?),
+            Settlement::Abort => Ok(fs::remove_file(open)?),
+        }
     }
 
     async fn recover(&self, cx: &SinkContext) -> Result<(), BoxError> {

@@ -201,18 +201,27 @@ impl Restored {
     /// When the store refuses or a part is damaged.
     pub async fn load(store: &Store, manifest: Manifest) -> Result<Self, CheckpointError> {
         let states = read(store, manifest.states.iter().map(|s| &s.file)).await?;
-        let sinks = read(store, manifest.sinks.iter().map(|s| &s.file)).await?;
-        let (mut by_state, mut by_sink) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
+        let mut by_state = HashMap::<_, Vec<_>>::new();
         for (part, bytes) in manifest.states.iter().zip(states) {
             by_state.entry(part.uid.clone()).or_default().push(bytes);
         }
+        Ok(Restored { states: by_state, ..Self::load_handles(store, manifest).await? })
+    }
+
+    /// Reads and verifies the transactions alone, for somebody who does not run the job.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(crate) async fn load_handles(store: &Store, manifest: Manifest) -> Result<Self, CheckpointError> {
+        let sinks = read(store, manifest.sinks.iter().map(|s| &s.file)).await?;
+        let mut by_sink = HashMap::<_, Vec<_>>::new();
         for (part, bytes) in manifest.sinks.iter().zip(sinks) {
             by_sink.entry(part.uid.clone()).or_default().push((part.subtask, part.checkpoint, bytes));
         }
         for handles in by_sink.values_mut() {
             handles.sort_by_key(|(subtask, checkpoint, _)| (*checkpoint, *subtask));
         }
-        Ok(Restored { manifest, states: by_state, handles: by_sink })
+        Ok(Restored { manifest, states: HashMap::new(), handles: by_sink })
     }
 
     /// The state parts of an operator, in the order of the manifest.

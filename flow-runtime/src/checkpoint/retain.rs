@@ -90,7 +90,7 @@ impl Store {
     }
 
     /// The numbers of all checkpoints that have a folder, complete or not.
-    pub(super) async fn folders(&self) -> Result<Vec<CheckpointId>, CheckpointError> {
+    pub(crate) async fn folders(&self) -> Result<Vec<CheckpointId>, CheckpointError> {
         let names = match &self.inner.local {
             // Not through the object store, which gives up on a name that is not UTF-8, even on one beside ours.
             Some(dir) => {

@@ -226,3 +226,38 @@ fn to_json(plan: &Plan) -> Value {
         "edges": edges,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{plan::CheckpointPlan, worker::Restart};
+
+    static PLAN: Plan = Plan {
+        name: "p",
+        guarantee: Guarantee::ExactlyOnce,
+        mode: Mode::Streaming,
+        checkpoint: CheckpointPlan::new()
+            .interval(Duration::from_secs(90))
+            .max_concurrent(2)
+            .compression(Compression::Zstd)
+            .on_cancel(Retention::Delete),
+        restart: Some(Restart::FixedDelay { attempts: 3, delay: Duration::from_secs(1) }),
+        parallelism: None,
+        max_parallelism: None,
+        operators: &[],
+        edges: &[],
+    };
+
+    #[test]
+    fn what_is_said_of_checkpoints_and_restarts_is_shown() {
+        assert_eq!(
+            render(&PLAN, PlanFormat::Text),
+            "p: exactly once, streaming, checkpoint every 1m 30s, up to 2 checkpoints at a time, compression zstd, checkpoints deleted on cancel, restart fixed-delay:attempts=3,delay=1s\n"
+        );
+        let json: Value = serde_json::from_str(&render(&PLAN, PlanFormat::Json)).unwrap();
+        assert_eq!(json["checkpoint_ms"], 90_000);
+        assert_eq!(json["checkpoint"]["max_concurrent"], 2);
+        assert_eq!(json["checkpoint"]["timeout_ms"], Value::Null);
+        assert_eq!(json["restart"], "fixed-delay:attempts=3,delay=1s");
+    }
+}

@@ -12,7 +12,8 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Sink, SinkBuffer, SinkContext, Write,
+    Desk, Sink, SinkBuffer, SinkContext, Write,
+    desk::SinkDesk,
     task::{Message, SinkTask, Status},
     unconfirmed::Unconfirmed,
 };
@@ -178,6 +179,9 @@ pub(crate) trait SinkPort {
 
     /// Whether everything that may be committed is.
     fn settled(&self, checkpoint: CheckpointId) -> bool;
+
+    /// The sink for somebody who does not run it.
+    fn desk(&self) -> Box<dyn Desk>;
 }
 
 impl<S: Sink> SinkPort for SinkHandle<S> {
@@ -238,5 +242,10 @@ impl<S: Sink> SinkPort for SinkHandle<S> {
             Some(lines) => lines.status.settled(checkpoint),
             None => true,
         }
+    }
+
+    fn desk(&self) -> Box<dyn Desk> {
+        let feeder = self.0.borrow();
+        Box::new(SinkDesk { sink: Arc::clone(&feeder.sink), cx: feeder.cx.clone() })
     }
 }

@@ -90,6 +90,12 @@ pub trait Sink: Send + Sync + 'static {
     /// An empty buffer for the worker of one subtask; a few are made and then used again and again.
     fn buffer(&self, cx: &SinkContext) -> Self::Buffer;
 
+    /// What it keeps locked from the first write of an epoch until its checkpoint is complete, if it locks anything that
+    /// long. Two subtasks that meet in a row there would wait for each other: the job warns where that may be.
+    fn held_rows(&self) -> Option<HeldRows> {
+        None
+    }
+
     /// Called once per sink (not per subtask) whenever the job starts, before anything is written: commits
     /// `handles`, in order, each idempotently, and rolls back whatever else an earlier attempt of this sink left.
     /// Connecting, checking privileges and creating tables belong here too. `cx.subtask` is 0.
@@ -104,6 +110,87 @@ pub trait Sink: Send + Sync + 'static {
         &self,
         cx: &SinkContext,
     ) -> impl Future<Output = Result<(Self::Writer, Self::Committer), BoxError>> + Send;
+
+    /// Opens the committing half alone, for an operator who settles transactions while the job does not run (`txn
+    /// commit`). Unlike at [`recover`](Self::recover), nothing is rolled back. `carried` is all that the checkpoint
+    /// carries for this sink. By default [`open`](Self::open) opens it.
+    fn open_committer(
+        &self,
+        cx: &SinkContext,
+        carried: &[Recovered<Self::Handle>],
+    ) -> impl Future<Output = Result<Self::Committer, BoxError>> + Send {
+        let _ = carried;
+        async { Ok(self.open(cx).await?.1) }
+    }
+
+    /// Whether a transaction is committed already, for `txn list`. Changes nothing, and may be asked while the job runs.
+    /// By default nobody knows.
+    fn standing(
+        &self,
+        cx: &SinkContext,
+        transaction: &Recovered<Self::Handle>,
+    ) -> impl Future<Output = Result<Standing, BoxError>> + Send {
+        let _ = (cx, transaction);
+        std::future::ready(Ok(Standing::Unknown))
+    }
+
+    /// The transactions of this sink, of whatever attempt, that its server holds pre-committed and not settled, for `txn
+    /// list`. Changes nothing, and may be asked while the job runs. None by default: so it is where the checkpoint holds
+    /// the records themselves.
+    fn in_doubt(&self, cx: &SinkContext) -> impl Future<Output = Result<Vec<InDoubt>, BoxError>> + Send {
+        let _ = cx;
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    /// Commits or rolls back one of those that [`in_doubt`](Self::in_doubt) found and no checkpoint carries.
+    fn settle(
+        &self,
+        cx: &SinkContext,
+        transaction: &InDoubt,
+        settlement: Settlement,
+    ) -> impl Future<Output = Result<(), BoxError>> + Send {
+        let _ = (cx, settlement);
+        let error = format!("this sink cannot settle `{}` by its name", transaction.id);
+        std::future::ready(Err(error.into()))
+    }
+}
+
+/// How a transaction stands outside of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is committed.
+    Committed,
+    /// It is not.
+    Pending,
+    /// The sink cannot tell without trying.
+    Unknown,
+}
+
+/// A transaction that a server holds pre-committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InDoubt {
+    /// What its server calls it.
+    pub id: String,
+    /// What else there is to say, such as since when, for people.
+    pub detail: String,
+}
+
+/// What to do with a transaction in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// Make it visible.
+    Commit,
+    /// Roll it back.
+    Abort,
+}
+
+/// Where a sink keeps rows locked between checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldRows {
+    /// The database, without the user who connects.
+    pub database: String,
+    /// The table, if it is known: a statement or a closure may write to any.
+    pub table: Option<String>,
 }
 
 /// A sink whose output counts exactly once: it commits transactions by handle, or writing a record again changes
@@ -188,6 +275,26 @@ pub trait SinkCommitter: Send + 'static {
     ) -> impl Future<Output = Result<(), BoxError>> + Send {
         let _ = (checkpoint, handle);
         std::future::ready(Ok(()))
+    }
+}
+
+impl HeldRows {
+    /// Whether two sinks may write the same row.
+    pub(crate) fn may_meet(&self, other: &HeldRows) -> bool {
+        let same_table = match (&self.table, &other.table) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        self.database == other.database && same_table
+    }
+}
+
+impl fmt::Display for HeldRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.table {
+            Some(table) => write!(f, "table `{table}` of {}", self.database),
+            None => f.write_str(&self.database),
+        }
     }
 }
 

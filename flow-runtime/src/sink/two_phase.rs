@@ -3,8 +3,8 @@
 use std::{fmt, future::Future, mem, time::Duration};
 
 use super::{
-    CheckpointId, CommitError, Committed, ExactlyOnce, Recovered, Sink, SinkBuffer, SinkCommitter,
-    SinkContext, SinkWriter, TransactionHandle, Write,
+    CheckpointId, CommitError, Committed, ExactlyOnce, InDoubt, Recovered, Settlement, Sink, SinkBuffer,
+    SinkCommitter, SinkContext, SinkWriter, Standing, TransactionHandle, Write,
 };
 use crate::error::BoxError;
 
@@ -118,6 +118,31 @@ pub trait TwoPhaseCommit: Clone + Send + Sync + 'static {
     /// Rolls it back, if it is there: for an operator who gives up on a transaction in doubt.
     fn abort(&self, handle: &Self::Handle) -> impl Future<Output = Result<(), BoxError>> + Send;
 
+    /// Whether it is committed already, for `txn list`; changes nothing. By default nobody knows.
+    fn standing(&self, handle: &Self::Handle) -> impl Future<Output = Result<Standing, BoxError>> + Send {
+        let _ = handle;
+        std::future::ready(Ok(Standing::Unknown))
+    }
+
+    /// The transactions in this sink's [namespace](SinkContext::namespace) that the server holds pre-committed, for `txn
+    /// list`; changes nothing. None by default.
+    fn in_doubt(&self, cx: &SinkContext) -> impl Future<Output = Result<Vec<InDoubt>, BoxError>> + Send {
+        let _ = cx;
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    /// Commits or rolls back one of those that [`in_doubt`](Self::in_doubt) found and no checkpoint carries.
+    fn settle(
+        &self,
+        cx: &SinkContext,
+        transaction: &InDoubt,
+        settlement: Settlement,
+    ) -> impl Future<Output = Result<(), BoxError>> + Send {
+        let _ = (cx, settlement);
+        let error = format!("this sink cannot settle `{}` by its name", transaction.id);
+        std::future::ready(Err(error.into()))
+    }
+
     /// Called once per sink whenever the job starts, after everything that the checkpoint names has been committed:
     /// rolls back every other transaction in this sink's [namespace](SinkContext::namespace), open or pre-committed.
     /// No checkpoint knows of them, so their records will be written again.
@@ -184,6 +209,27 @@ impl<T: TwoPhaseCommit> Sink for T {
     async fn open(&self, cx: &SinkContext) -> Result<(TwoPhaseWriter<T>, TwoPhaseCommitter<T>), BoxError> {
         let writer = TwoPhaseWriter { sink: self.clone(), cx: cx.clone(), begun: 0, live: None };
         Ok((writer, TwoPhaseCommitter(self.clone())))
+    }
+
+    async fn standing(
+        &self,
+        _: &SinkContext,
+        transaction: &Recovered<T::Handle>,
+    ) -> Result<Standing, BoxError> {
+        TwoPhaseCommit::standing(self, &transaction.handle).await
+    }
+
+    async fn in_doubt(&self, cx: &SinkContext) -> Result<Vec<InDoubt>, BoxError> {
+        TwoPhaseCommit::in_doubt(self, cx).await
+    }
+
+    async fn settle(
+        &self,
+        cx: &SinkContext,
+        transaction: &InDoubt,
+        settlement: Settlement,
+    ) -> Result<(), BoxError> {
+        TwoPhaseCommit::settle(self, cx, transaction, settlement).await
     }
 }
 

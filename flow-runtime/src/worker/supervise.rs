@@ -198,7 +198,8 @@ fn clean_up(store: &Store, config: &Config, ending: Ending) {
     }
 }
 
-fn io_runtime() -> Result<tokio::runtime::Runtime, Error> {
+/// What does the I/O of an attempt, or of a command.
+pub(crate) fn io_runtime() -> Result<tokio::runtime::Runtime, Error> {
     tokio::runtime::Builder::new_multi_thread()
         .thread_name("flow-io")
         .worker_threads(2)
@@ -314,7 +315,7 @@ fn report_start(plan: &Plan, config: &Config, restored: Option<&Restored>, store
 }
 
 /// A number that no other attempt has.
-fn random() -> u64 {
+pub(super) fn random() -> u64 {
     // The standard library's hasher is seeded from the system's randomness.
     std::hash::RandomState::new().build_hasher().finish()
 }

@@ -143,7 +143,7 @@ async fn undo(connection: Connection, fault: Fault) -> (Option<Connection>, Appl
 }
 
 /// A batch was refused for good: writes it again, row by row and never to be committed, to tell which row it is.
-async fn find_row<W: Work>(
+pub(super) async fn find_row<W: Work>(
     mut connection: Connection,
     work: &W,
     staged: &Staged,

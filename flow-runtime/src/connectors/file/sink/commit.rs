@@ -14,7 +14,7 @@ use super::{
 use crate::{
     checkpoint::CheckpointId,
     failpoint::{Point, reach},
-    sink::{CommitError, Committed, SinkCommitter},
+    sink::{CommitError, Committed, SinkCommitter, Standing},
 };
 
 /// The committing half of a subtask.
@@ -43,6 +43,20 @@ pub(super) fn publish_all(dir: &Path, handle: &PendingFiles) -> Result<Committed
     }
     sync_directory(dir).map_err(CommitError::Retry)?;
     Ok(outcome)
+}
+
+/// Whether the files of a handle have their names.
+pub(super) fn standing(dir: &Path, files: &[Finished]) -> Result<Standing, CommitError> {
+    for file in files {
+        if metadata(&dir.join(&file.hidden))?.is_some() {
+            return Ok(Standing::Pending);
+        }
+        if metadata(&dir.join(&file.name))?.is_none() {
+            // Moved on by who reads them, or gone before anybody could.
+            return Ok(Standing::Unknown);
+        }
+    }
+    Ok(Standing::Committed)
 }
 
 fn publish(dir: &Path, file: &Finished) -> Result<Committed, CommitError> {
