@@ -16,6 +16,7 @@ use crate::{
     checkpoint::CheckpointId,
     connectors::sql::{error::SqlError, url::DatabaseUrl},
     error::BoxError,
+    failpoint::{Point, reach},
     sink::{CommitError, Committed, SinkCommitter},
 };
 
@@ -108,6 +109,7 @@ impl SinkCommitter for PreparedCommitter {
         } else {
             settle::commit(&mut control, transaction).await?
         };
+        reach(Point::PreparedCommitted);
         self.live.committed(checkpoint.0);
         match self.tidy(&mut control, transaction).await {
             Ok(()) => self.control = Some(control),

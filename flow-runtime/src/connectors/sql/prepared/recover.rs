@@ -20,6 +20,7 @@ use crate::{
         work::Work,
     },
     error::BoxError,
+    failpoint::{Point, reach},
     sink::{CommitError, Recovered, SinkContext},
 };
 
@@ -42,7 +43,9 @@ pub(in crate::connectors::sql) async fn recover<W: Work>(
     let control = Control::on(connection, &setup.url).await.map_err(told)?;
     let mut recovery = Recovery { url: &setup.url, cx, owner: &owner, control: Some(control) };
     recovery.again(Step::TakeOver).await?;
+    reach(Point::PreparedTakenOver);
     recovery.commit(handles).await?;
+    reach(Point::PreparedSettled);
     recovery.again(Step::Clean).await?;
     check::probe(&setup.url, &owner, recovery.control).await.map_err(told)
 }

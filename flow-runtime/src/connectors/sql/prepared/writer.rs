@@ -25,6 +25,7 @@ use crate::{
         work::Work,
     },
     error::BoxError,
+    failpoint::{Point, reach},
     sink::{SinkBuffer, SinkContext, SinkWriter},
 };
 
@@ -189,11 +190,13 @@ impl<W: Work> PreparedWriter<W> {
             return Ok(id);
         }
         self.fill(false).await.map_err(|fault| Unprepared::Failed { fault, asked: false })?;
+        reach(Point::PreparedRowsWritten);
         let Some(open) = self.open.take() else {
             return Err(SqlError::Setup(self.lost()).into());
         };
         let mut id = open.id().clone();
         let (connection, prepared) = open.prepare(&self.owner, &self.setup.work.place(), checkpoint.0).await;
+        reach(Point::Prepared);
         let holds = self.setup.url.backend() == Some(Backend::Mysql);
         match (&prepared, connection) {
             (Ok(id), Some(holder)) if holds => self.live.prepared(checkpoint.0, id, Some(holder)),
