@@ -1,7 +1,11 @@
 //! Kafka into Kafka: `examples/kafka_to_kafka.rs`, by staged output and a marker. A reader of committed records sees each
 //! result once.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use crate::{
     job::{Process, moment},
@@ -13,6 +17,13 @@ use crate::{
 fn order(n: u64) -> String {
     let price = if n % 10 == 9 { "null".to_owned() } else { (n % 7).to_string() };
     format!(r#"{{"id":{n},"customer":"c{}","pieces":{},"price":{price}}}"#, n % 50, n % 3)
+}
+
+/// The number of the newest checkpoint, as its directory is called.
+fn newest(checkpoints: &Path) -> Option<u64> {
+    let entries = std::fs::read_dir(checkpoints).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.strip_prefix("chk-")?.parse().ok()).max()
 }
 
 fn killed_again_and_again(name: &str, parallelism: usize) {
@@ -39,9 +50,23 @@ fn killed_again_and_again(name: &str, parallelism: usize) {
         Process::example("kafka_to_kafka", &arguments, &directory.path().join("log"))
     };
     let producer = Producer::start(&input, 3000, order);
-    for _ in 0..kills() {
+    let checkpoints = directory.path().join("checkpoints");
+    for kill in 0..kills() {
+        let before = newest(&checkpoints);
         let mut job = job(false);
-        std::thread::sleep(moment(200, 900));
+        if kill % 4 == 0 {
+            // While it starts.
+            std::thread::sleep(moment(50, 1000));
+        } else {
+            // While checkpoints are completed and committed.
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while newest(&checkpoints) <= before {
+                job.still_runs();
+                assert!(Instant::now() < deadline, "no checkpoint is completed:\n{}", job.log());
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            std::thread::sleep(moment(0, 250));
+        }
         job.still_runs();
         job.kill();
     }

@@ -49,6 +49,10 @@ impl Session {
     /// Fences whoever had this id, settles the transaction that they may have left, and reads the marker.
     pub(super) fn open(setup: &Arc<Setup>, limits: &Limits, id: &str) -> Result<Self, Fault> {
         let producer = producer::connect(setup, limits, Some(id))?;
+        // Without a connection `init_transactions` would sleep for half a second before it looks again.
+        if let Err(error) = producer.client().fetch_metadata(Some(&setup.topic), Duration::from_secs(2)) {
+            tracing::debug!("`{id}` finds no broker yet: {error}");
+        }
         let deadline = Instant::now() + setup.connect_timeout;
         while let Err(error) = producer.init_transactions(Duration::from_secs(2)) {
             producer.poll(Duration::ZERO);
