@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::CheckpointId;
 
 /// How often to take checkpoints, and what to bear.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timing {
     /// From one trigger to the next; `None` takes none but those that are asked for, and the final one.
     pub interval: Option<Duration>,
@@ -35,7 +35,7 @@ pub enum Decision {
     GiveUp(CheckpointId),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Running,
     /// The job wants to end: one more, then none.
@@ -47,7 +47,7 @@ enum Phase {
 }
 
 /// Decides when to trigger which checkpoint, numbered without gaps, and when too many have failed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Coordinator {
     timing: Timing,
     phase: Phase,

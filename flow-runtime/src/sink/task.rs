@@ -1,7 +1,6 @@
 //! The tasks of a sink's subtask: one writes and pre-commits, the other commits.
 
 use std::{
-    collections::VecDeque,
     panic::AssertUnwindSafe,
     sync::{
         Arc,
@@ -15,7 +14,9 @@ use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
 use super::{
     CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, decode_handle,
-    encode_handle, unconfirmed::Unconfirmed,
+    encode_handle,
+    pending::{Carried, Commits},
+    unconfirmed::Unconfirmed,
 };
 use crate::{
     chain::Environment,
@@ -119,7 +120,7 @@ impl<S: Sink> SinkTask<S> {
         });
         // Aborts the committer with this task.
         let _committing = AbortOnDrop(committing);
-        let mut unconfirmed: VecDeque<Arc<Unconfirmed>> = VecDeque::new();
+        let mut carried = Carried::<Arc<Unconfirmed>>::new();
         while let Some(message) = self.inbox.recv().await {
             self.status.took();
             match message {
@@ -132,21 +133,20 @@ impl<S: Sink> SinkTask<S> {
                     reach(Point::BeforePreCommit);
                     let handle = writer.pre_commit(checkpoint).await.map_err(|e| self.failed(e))?;
                     reach(Point::PreCommitted);
-                    let confirmed = self.status.confirmed.load(Ordering::SeqCst);
-                    while unconfirmed.front().is_some_and(|part| part.checkpoint.0 <= confirmed) {
-                        unconfirmed.pop_front();
-                    }
-                    if let Some(handle) = handle {
-                        let encoded = encode_handle(&handle).map_err(|e| self.failed(e))?;
-                        let entry = Unconfirmed::new(checkpoint, &self.cx, self.operator, encoded);
-                        unconfirmed.push_back(Arc::new(entry));
-                        // The committer outlives this task's last message.
-                        let _ = prepare.send((checkpoint, Some(handle)));
-                    } else {
-                        let _ = prepare.send((checkpoint, None));
-                    }
+                    let confirmed = CheckpointId(self.status.confirmed.load(Ordering::SeqCst));
+                    let entry = match &handle {
+                        Some(handle) => {
+                            let encoded = encode_handle(handle).map_err(|e| self.failed(e))?;
+                            let entry = Unconfirmed::new(checkpoint, &self.cx, self.operator, encoded);
+                            Some(Arc::new(entry))
+                        }
+                        None => None,
+                    };
+                    // The committer outlives this task's last message.
+                    let _ = handle.map(|handle| prepare.send((checkpoint, handle)));
+                    let parts = carried.barrier(checkpoint, entry, confirmed);
                     // Unheard where the checkpoint has failed meanwhile.
-                    let _ = reply.send(unconfirmed.iter().cloned().collect());
+                    let _ = reply.send(parts);
                 }
             }
         }
@@ -188,29 +188,26 @@ fn place(cx: &SinkContext) -> Place {
 /// The committer task: commits, in order, what complete checkpoints carry. Returns why it cannot go on.
 async fn commit<S: Sink>(
     mut committer: S::Committer,
-    mut prepared: mpsc::UnboundedReceiver<(CheckpointId, Option<S::Handle>)>,
+    mut prepared: mpsc::UnboundedReceiver<(CheckpointId, S::Handle)>,
     status: &Status,
     cx: &SinkContext,
 ) -> BoxError {
-    let mut queue = VecDeque::new();
+    let mut commits = Commits::new();
     loop {
         status.completion.notified().await;
-        let complete = status.completed.load(Ordering::SeqCst);
-        while let Ok(entry) = prepared.try_recv() {
-            queue.push_back(entry);
+        let complete = CheckpointId(status.completed.load(Ordering::SeqCst));
+        while let Ok((checkpoint, handle)) = prepared.try_recv() {
+            commits.pre_committed(checkpoint, handle);
         }
-        while let Some((checkpoint, handle)) = queue.front().filter(|(id, _)| id.0 <= complete) {
-            if let Some(handle) = handle
-                && let Err(cause) = commit_one(&mut committer, *checkpoint, handle, cx).await
-            {
+        while let Some((checkpoint, handle)) = commits.next(complete) {
+            if let Err(cause) = commit_one(&mut committer, checkpoint, handle, cx).await {
                 return cause;
             }
-            let checkpoint = checkpoint.0;
-            queue.pop_front();
-            status.confirmed.fetch_max(checkpoint, Ordering::SeqCst);
+            commits.committed();
+            status.confirmed.fetch_max(checkpoint.0, Ordering::SeqCst);
         }
-        // What is left in the queue belongs to later checkpoints, so this one is settled.
-        status.confirmed.fetch_max(complete, Ordering::SeqCst);
+        // What is left belongs to later checkpoints, so this one is settled.
+        status.confirmed.fetch_max(complete.0, Ordering::SeqCst);
         status.settled_alarm.ring();
     }
 }

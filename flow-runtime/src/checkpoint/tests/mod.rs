@@ -4,6 +4,7 @@ mod damage;
 mod decide;
 mod fingerprint;
 mod location;
+mod protocol;
 mod publish;
 mod restore;
 mod retain;
