@@ -7,6 +7,7 @@
 mod edge;
 mod operator;
 mod position;
+mod state;
 mod wiring;
 mod work;
 

@@ -29,6 +29,7 @@ use timely::{
 use super::{
     Environment, Parcel, Partition, Work,
     edge::{Credits, Drain},
+    state::StateParts,
     wiring::{ChainParts, EdgeParts, FinishLoop, Head, ParcelLoop, Wiring},
 };
 use crate::{
@@ -36,7 +37,6 @@ use crate::{
     error::Error,
     sink::SinkPort,
     source::{SourceDriver, Step},
-    state::{KeyGroups, StatePort},
     worker::{Alarm, Ending},
 };
 
@@ -52,6 +52,8 @@ type Builder<D> = OutputBuilder<u64, CapacityContainerBuilder<Vec<D>>>;
 
 /// How long a source works before other operators get their turn.
 const TURN: Duration = Duration::from_millis(1);
+/// How long state is collected for a checkpoint before records get their turn.
+const SLICE: Duration = Duration::from_micros(500);
 
 /// What [`build`] leaves to be connected.
 pub(crate) struct Built<'s> {
@@ -171,7 +173,6 @@ fn build_chain<'s>(
             }
             let (written, writes) = mpsc::channel();
             subtask = Some(Subtask {
-                groups: environment.key_groups(parallelism),
                 environment,
                 work,
                 epoch: first,
@@ -290,7 +291,6 @@ impl Parts {
 /// A chain on a worker that takes part in it.
 struct Subtask {
     environment: Arc<Environment>,
-    groups: KeyGroups,
     work: Work,
     epoch: CheckpointId,
     /// One per output, at the current epoch.
@@ -298,7 +298,7 @@ struct Subtask {
     ways_out: Vec<WayOut>,
     scratch: Vec<Parcel>,
     parts: Parts,
-    states: Vec<(Rc<str>, Rc<dyn StatePort>)>,
+    states: Vec<StateParts>,
     sinks: Vec<Rc<dyn SinkPort>>,
     finish: Vec<FinishLoop>,
     alarm: Alarm,
@@ -329,7 +329,16 @@ impl Subtask {
                 }
             }
         }
+        if !self.collect() {
+            self.activator.activate();
+        }
         Ok(self.parts.collect())
+    }
+
+    /// Collects some of the state for the last barrier. Returns whether nothing is left.
+    fn collect(&self) -> bool {
+        let until = Instant::now() + SLICE;
+        self.states.iter().all(|state| state.collect(until))
     }
 
     fn capabilities_dropped(&self) -> bool {
@@ -471,7 +480,7 @@ impl Subtask {
         Ok(())
     }
 
-    /// The end of an epoch: takes the snapshot, has it written elsewhere, and goes on.
+    /// The end of an epoch: begins the snapshot, has it written elsewhere, and goes on.
     fn barrier(&mut self, source: Option<&dyn SourceDriver>, last: bool) -> Result<(), Error> {
         let checkpoint = self.epoch;
         let mut parts = Vec::new();
@@ -483,22 +492,14 @@ impl Subtask {
                 splits: driver.positions()?,
             }));
         }
-        let states = self.states.iter().filter(|_| self.environment.goes_back);
-        let snapshots: Vec<_> =
-            states.map(|(uid, state)| (uid.to_string(), state.snapshot(self.groups))).collect();
+        let states: Vec<_> = self.states.iter().filter_map(|state| state.barrier(checkpoint)).collect();
         let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.barrier(checkpoint)).collect();
         let (environment, alarm, written) =
             (Arc::clone(&self.environment), self.alarm.clone(), self.parts.written.clone());
-        let subtask = self.work.subtask;
         self.environment.tokio.spawn(async move {
             let write = async {
-                for (uid, encode) in snapshots {
-                    let encoded = tokio::task::spawn_blocking(encode).await.map_err(|e| {
-                        Error::Config(format!("the snapshot of `{uid}` could not be encoded: {e}"))
-                    })??;
-                    let name = format!("{:016x}-{uid}-{subtask}-state", environment.attempt);
-                    let file = environment.store.put_part(checkpoint, &name, encoded).await?;
-                    parts.push(Part::State(StatePart { uid, subtask, file }));
+                for state in states {
+                    parts.push(Part::State(state.await?));
                 }
                 for sink in sinks {
                     parts.extend(sink.await?.into_iter().map(Part::Sink));

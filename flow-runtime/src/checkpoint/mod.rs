@@ -41,9 +41,12 @@ mod decide;
 mod envelope;
 mod error;
 mod fingerprint;
+mod held;
 mod id;
 mod location;
+mod log;
 mod manifest;
+mod merge;
 mod parts;
 mod publish;
 mod restore;
@@ -55,11 +58,13 @@ pub use decide::{Coordinator, Decision, Timing};
 pub use error::{CheckpointError, Damage};
 pub use fingerprint::Vanished;
 pub use id::CheckpointId;
+pub(crate) use log::{NewSegment, StateLog};
 pub use manifest::{Manifest, OperatorEntry, PartFile, SinkPart, SourcePart, SplitState, StatePart};
+pub(crate) use merge::{Merge, merge_segments};
 pub use publish::Found;
 pub use restore::{Choice, Restore, RestoreRequest, Restored, Resumed, Wanted, choose};
 pub use snapshot::{
-    Entries, Groups, decode_entries, decode_groups, encode_entry, encode_groups, verify_entries,
+    Entries, Groups, decode_entries, decode_groups, encode_entry, encode_groups, encode_removal, verify_entries,
 };
 pub use store::Store;
 

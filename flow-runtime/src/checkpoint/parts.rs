@@ -24,10 +24,35 @@ impl Store {
         name: &str,
         payload: Bytes,
     ) -> Result<PartFile, CheckpointError> {
+        let path = self.new_path(id, name);
+        self.write_part(path, payload).await
+    }
+
+    /// As [`put_part`](Self::put_part), for a part that only a later checkpoint will name: it stays until it is
+    /// [released](Self::release).
+    pub(super) async fn put_held_part(
+        &self,
+        id: CheckpointId,
+        name: &str,
+        payload: Bytes,
+    ) -> Result<PartFile, CheckpointError> {
+        let path = self.new_path(id, name);
+        self.inner.held.hold(&path);
+        let written = self.write_part(path.clone(), payload).await;
+        if written.is_err() {
+            self.release(&path, CheckpointId(0));
+        }
+        written
+    }
+
+    fn new_path(&self, id: CheckpointId, name: &str) -> String {
         // Unique across the subtasks of this run, and across runs: a run that was thought dead and is still
         // writing must not touch the files of the next.
         let number = self.inner.written.fetch_add(1, Ordering::Relaxed);
-        let path = format!("{}/{}.{:016x}-{number}.part", folder(id), file_name(name), self.inner.run);
+        format!("{}/{}.{:016x}-{number}.part", folder(id), file_name(name), self.inner.run)
+    }
+
+    async fn write_part(&self, path: String, payload: Bytes) -> Result<PartFile, CheckpointError> {
         let crc = envelope::crc(&payload);
         let header = envelope::part_header(&payload, crc);
         let bytes = payload.len() as u64;

@@ -9,7 +9,7 @@ fn sealed() -> (Manifest, Vec<u8>) {
     let mut manifest = Manifest::new("job", CheckpointId(7), 128);
     manifest.operators.push(operator("s", "sum"));
     let file = PartFile { path: "chk-0000000007/s-0.part".into(), bytes: 3, crc: 0xdead_beef };
-    manifest.states.push(StatePart { uid: "s".into(), subtask: 0, file });
+    manifest.states.push(StatePart { uid: "s".into(), subtask: 0, files: vec![file] });
     let file = envelope::seal_manifest("m", &manifest).unwrap().to_vec();
     (manifest, file)
 }
