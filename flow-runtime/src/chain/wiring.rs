@@ -224,7 +224,14 @@ impl Chain<'_> {
             }
             keyed.set_whole(files.is_none());
             let files = files.unwrap_or_default();
-            self.states.push(StateParts::new(uid, subtask, groups, Rc::new(keyed.clone()), files, &environment));
+            self.states.push(StateParts::new(
+                uid,
+                subtask,
+                groups,
+                Rc::new(keyed.clone()),
+                files,
+                &environment,
+            ));
         }
         keyed
     }

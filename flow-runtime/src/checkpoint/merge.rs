@@ -20,7 +20,10 @@ pub(crate) type Merge = fn(&[Bytes], whole: bool) -> Result<Bytes, CheckpointErr
 ///
 /// Keys are decoded and compared, since equal ones may be encoded differently. Values are passed on as they are. Needs
 /// memory for the result, and for the keys of one key group at a time.
-pub(crate) fn merge_segments<K: StoredKey>(segments: &[Bytes], whole: bool) -> Result<Bytes, CheckpointError> {
+pub(crate) fn merge_segments<K: StoredKey>(
+    segments: &[Bytes],
+    whole: bool,
+) -> Result<Bytes, CheckpointError> {
     let mut groups = BTreeMap::<u32, Vec<(usize, Bytes)>>::new();
     for (number, segment) in segments.iter().enumerate() {
         for group in decode_groups(segment) {

@@ -46,7 +46,8 @@ impl Store {
                     if !kept.contains(&id) {
                         manifests.push(path);
                     }
-                } else if is_ours(&name) && !needed.contains(path.as_str()) && !held.contains(finished(&path)) {
+                } else if is_ours(&name) && !needed.contains(path.as_str()) && !held.contains(finished(&path))
+                {
                     parts.push(path);
                 }
             }

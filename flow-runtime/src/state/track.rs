@@ -173,7 +173,8 @@ impl<K, V> Tracker<K, V> {
             && collection.shard <= number
         {
             let mut at = if collection.shard == number { collection.at } else { 0 };
-            collect(collection, number, &mut at, shard, (self.now, self.clean, self.copy), None);
+            let marks = (self.now, self.clean);
+            collect(collection, number, &mut at, shard, marks, self.copy, &mut Pace::until(None));
             collection.changes[number].buckets.clear();
             if collection.shard == number {
                 (collection.shard, collection.at) = (number + 1, 0);
@@ -226,9 +227,11 @@ impl<K, V> Tracker<K, V> {
     /// Collects until a time, or to the end. Returns whether nothing is left.
     pub(super) fn collect(&mut self, shards: &mut [Shard<K, V>; SHARDS], until: Option<Instant>) -> bool {
         let Some(collection) = &mut self.collection else { return true };
+        let mut pace = Pace::until(until);
         while let Some(shard) = shards.get_mut(collection.shard) {
             let (number, mut at) = (collection.shard, collection.at);
-            let done = collect(collection, number, &mut at, shard, (self.now, self.clean, self.copy), until);
+            let marks = (self.now, self.clean);
+            let done = collect(collection, number, &mut at, shard, marks, self.copy, &mut pace);
             if !done {
                 collection.at = at;
                 return false;
@@ -250,18 +253,37 @@ impl<K, V> Tracker<K, V> {
     }
 }
 
+/// Ends a slice.
+struct Pace {
+    until: Option<Instant>,
+    steps: usize,
+}
+
+impl Pace {
+    fn until(until: Option<Instant>) -> Self {
+        Pace { until, steps: 0 }
+    }
+
+    /// Counts a step. Returns whether it was the last one.
+    #[inline]
+    fn is_over(&mut self) -> bool {
+        self.steps += 1;
+        self.steps.is_multiple_of(STEPS) && self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
 /// Collects of one shard, from `at`. Returns whether nothing is left there.
 fn collect<K, V>(
     collection: &mut Collection<K, V>,
     number: usize,
     at: &mut usize,
     shard: &mut Shard<K, V>,
-    (now, clean, copy): (Mark, Mark, fn(&K, &V) -> (K, V)),
-    until: Option<Instant>,
+    (now, clean): (Mark, Mark),
+    copy: fn(&K, &V) -> (K, V),
+    pace: &mut Pace,
 ) -> bool {
     let by_notes = !collection.whole && !collection.changes[number].scan;
     let end = if by_notes { collection.changes[number].buckets.len() } else { shard.num_buckets() };
-    let mut steps = 0;
     while *at < end {
         let bucket = if by_notes { collection.changes[number].buckets[*at] as usize } else { *at };
         *at += 1;
@@ -270,12 +292,8 @@ fn collect<K, V>(
             entry.stored = true;
             collection.push(copy(&entry.key, &entry.value));
         }
-        steps += 1;
-        if steps == STEPS {
-            steps = 0;
-            if until.is_some_and(|until| Instant::now() >= until) {
-                return *at == end;
-            }
+        if pace.is_over() {
+            return false;
         }
     }
     true

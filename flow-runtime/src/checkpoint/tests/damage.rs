@@ -66,11 +66,18 @@ fn every_truncation_and_every_addition_is_noticed() {
 }
 
 #[test]
-fn a_later_format_is_not_called_damaged() {
+fn another_format_is_not_called_damaged() {
     let (_, file) = sealed();
-    let later = String::from_utf8(file).unwrap().replacen("flow-checkpoint 1 ", "flow-checkpoint 2 ", 1);
-    let error = envelope::open_manifest("m", later.as_bytes()).unwrap_err();
-    assert!(matches!(error, CheckpointError::Format { found: 2, supported: 1, .. }), "{error}");
+    let text = String::from_utf8(file).unwrap();
+    for (format, found, advice) in
+        [("flow-checkpoint 3 ", 3, "or a newer one"), ("flow-checkpoint 1 ", 1, "--fresh")]
+    {
+        let other = text.replacen("flow-checkpoint 2 ", format, 1);
+        let error = envelope::open_manifest("m", other.as_bytes()).unwrap_err();
+        let expected =
+            |e: &_| matches!(e, CheckpointError::Format { found: f, supported: 2, .. } if *f == found);
+        assert!(expected(&error) && error.to_string().contains(advice), "{error}");
+    }
     let mut later = part(b"state");
     later[8] = 2;
     assert!(matches!(open(&later).unwrap_err(), CheckpointError::Format { found: 2, .. }));

@@ -4,6 +4,7 @@ mod damage;
 mod decide;
 mod fingerprint;
 mod location;
+mod log;
 mod publish;
 mod restore;
 mod retain;
