@@ -1,6 +1,6 @@
 //! What a checkpoint needs of a table, whatever its types.
 
-use std::{collections::BTreeMap, sync::mpsc, time::Instant};
+use std::{sync::mpsc, time::Instant};
 
 use bytes::Bytes;
 
@@ -77,22 +77,24 @@ fn encode<K: StoredKey, V: StateValue>(
     chunks: &mpsc::Receiver<Chunk<K, V>>,
     groups: KeyGroups,
 ) -> Result<Bytes, CheckpointError> {
-    let mut encoded = BTreeMap::<KeyGroup, Vec<u8>>::new();
+    let mut encoded = vec![Vec::new(); groups.max_parallelism as usize];
+    let group = |key: &K| groups.group(hash(key)).0 as usize;
     loop {
         match chunks.recv() {
             Ok(Chunk::Removed(_)) if whole => {}
             Ok(Chunk::Removed(keys)) => {
                 for key in &keys {
-                    encode_removal(encoded.entry(groups.group(hash(key))).or_default(), key)?;
+                    encode_removal(&mut encoded[group(key)], key)?;
                 }
             }
             Ok(Chunk::Changed(entries)) => {
                 for (key, value) in &entries {
-                    encode_entry(encoded.entry(groups.group(hash(key))).or_default(), key, value)?;
+                    encode_entry(&mut encoded[group(key)], key, value)?;
                 }
             }
             Ok(Chunk::End) => {
-                return Ok(encode_groups(encoded.into_iter().map(|(group, entries)| (group.0, entries))));
+                let groups = (0..).zip(encoded).filter(|(_, entries)| !entries.is_empty());
+                return Ok(encode_groups(groups));
             }
             Err(mpsc::RecvError) => {
                 return Err(CheckpointError::Encode { cause: "the job ended meanwhile".to_owned() });

@@ -80,11 +80,7 @@ impl<K: StoredKey, V> Table<K, V> {
         // are known, and those are nearly all.
         match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
             Ok(found) => {
-                let bucket = found.bucket_index();
-                let entry = found.into_mut();
-                if entry.mark != self.tracker.now {
-                    self.tracker.touch(number, bucket, entry);
-                }
+                let entry = self.tracker.change(number, found);
                 &mut entry.value
             }
             Err(absent) => {
@@ -108,11 +104,7 @@ impl<K: StoredKey, V> Table<K, V> {
         let number = shard::of(hash);
         match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
             Ok(found) => {
-                let bucket = found.bucket_index();
-                let entry = found.into_mut();
-                if entry.mark != self.tracker.now {
-                    self.tracker.touch(number, bucket, entry);
-                }
+                let entry = self.tracker.change(number, found);
                 merge(&mut entry.value, value)?;
                 Ok(entry.value.clone())
             }
@@ -140,15 +132,11 @@ impl<K: StoredKey, V> Table<K, V> {
         let number = shard::of(hash);
         match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
             Ok(found) => {
-                let bucket = found.bucket_index();
-                let entry = found.into_mut();
-                if replace(&entry.value, &value) {
-                    if entry.mark != self.tracker.now {
-                        self.tracker.touch(number, bucket, entry);
-                    }
-                    entry.value = value;
+                if !replace(&found.get().value, &value) {
+                    return found.get().value.clone();
                 }
-                entry.value.clone()
+                self.tracker.change(number, found).value = value.clone();
+                value
             }
             Err(absent) => {
                 let held = value.clone();

@@ -6,6 +6,8 @@
 
 use std::{sync::mpsc, time::Instant};
 
+use hashbrown::hash_table::OccupiedEntry;
+
 use super::shard::{Entry, SHARDS, Shard};
 
 /// Two marks take turns for the epoch in which an entry changed, and two for "unchanged since it was collected". While
@@ -15,6 +17,9 @@ pub(super) type Mark = u8;
 
 const EPOCHS: [Mark; 2] = [1, 2];
 const CLEAN: [Mark; 2] = [0, 3];
+
+/// An entry in its shard.
+pub(super) type Found<'t, K, V> = OccupiedEntry<'t, Entry<K, V>>;
 
 /// Entries are sent to where they are encoded when so many bytes are together.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -124,13 +129,22 @@ impl<K, V> Tracker<K, V> {
         self.whole = whole;
     }
 
+    /// An entry is about to change.
+    #[inline(always)]
+    pub(super) fn change<'t>(&mut self, shard: usize, found: Found<'t, K, V>) -> &'t mut Entry<K, V> {
+        if found.get().mark == self.now { found.into_mut() } else { self.first_change(shard, found) }
+    }
+
     /// An entry is about to change for the first time in this epoch.
     #[cold]
     #[inline(never)]
-    pub(super) fn touch(&mut self, shard: usize, bucket: usize, entry: &mut Entry<K, V>) {
+    fn first_change<'t>(&mut self, shard: usize, found: Found<'t, K, V>) -> &'t mut Entry<K, V> {
+        let bucket = found.bucket_index();
+        let entry = found.into_mut();
         self.save(&entry.key, &entry.value, entry.mark, &mut entry.stored);
         entry.mark = self.now;
         self.note(shard, bucket);
+        entry
     }
 
     /// Notes a change, of an entry that carries the mark of this epoch now.
