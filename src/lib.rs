@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub use flow_macros::{Key, pipeline};
+pub use flow_macros::{Key, TransactionHandle, pipeline};
 #[cfg(feature = "kafka")]
 pub use flow_runtime::connectors::kafka;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -12,9 +12,12 @@ pub use flow_runtime::{
     connectors::{collection, file, print, socket},
     error::{BoxError, Error, Place},
     job::{Definition, Job},
-    ops::run,
-    plan, sink, source,
+    ops::{run, run_from},
+    plan,
+    sink::{self, TransactionHandle, TwoPhaseCommit},
+    source,
     state::{Key, Sum},
+    testing,
     worker::{self, Config, Ending, Restart, Summary},
 };
 

@@ -6,6 +6,15 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
+    time::Duration,
+};
+
+use rdkafka::{
+    Message as _, Offset, TopicPartitionList,
+    admin::{AdminClient, AdminOptions, NewTopic, TopicReplication},
+    client::DefaultClientContext,
+    consumer::{BaseConsumer, Consumer as _},
+    producer::{BaseProducer, BaseRecord, Producer as _},
 };
 
 /// Cargo builds examples before tests, next to them.
@@ -115,9 +124,67 @@ fn kafka_to_sql_with_embedded_defaults() {
     assert!(printed.contains("total = 500000500000 "), "{printed}");
 }
 
+/// Needs a broker with transactions: `tests/run` starts it.
+#[test]
+fn kafka_to_kafka() {
+    let brokers = std::env::var("FLOW_TEST_KAFKA")
+        .expect("FLOW_TEST_KAFKA is not set: run the tests by `tests/run`, which starts the servers");
+    let mut config = rdkafka::ClientConfig::new();
+    config.set("bootstrap.servers", &brokers);
+    let name = |what: &str| format!("example-{what}-{}", std::process::id());
+    let (input, output) = (name("orders"), name("totals"));
+    let admin: AdminClient<DefaultClientContext> = config.create().unwrap();
+    let topics = [&input, &output].map(|name| NewTopic::new(name, 2, TopicReplication::Fixed(1)));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    for result in runtime.block_on(admin.create_topics(&topics, &AdminOptions::new())).unwrap() {
+        result.unwrap();
+    }
+    let producer: BaseProducer = config.create().unwrap();
+    for order in [
+        r#"{"id":1,"customer":"ann","pieces":3,"price":250}"#,
+        r#"{"id":2,"customer":"bob","pieces":1,"price":null}"#,
+        r#"{"id":3,"customer":"bob","pieces":2,"price":99}"#,
+    ] {
+        producer.send(BaseRecord::<(), _>::to(&input).payload(order)).unwrap();
+    }
+    producer.flush(Duration::from_secs(30)).unwrap();
+
+    let mut job = example("kafka_to_kafka");
+    job.args(["--brokers", &brokers, "--input", &input, "--output", &output, "--bounded"]);
+    run(job.args(["--parallelism", "2"]));
+
+    let mut config = config.clone();
+    config.set("group.id", "example").set("isolation.level", "read_committed");
+    let consumer: BaseConsumer = config.set("auto.offset.reset", "earliest").create().unwrap();
+    let mut list = TopicPartitionList::new();
+    list.add_partition_range(&output, 0, 1);
+    list.set_all_offsets(Offset::Beginning).unwrap();
+    consumer.assign(&list).unwrap();
+    let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap().to_vec()).unwrap();
+    let mut found: Vec<_> = (0..2)
+        .map(|_| {
+            let message = consumer.poll(Duration::from_secs(30)).expect("a record").unwrap();
+            (text(message.key()), text(message.payload()))
+        })
+        .collect();
+    found.sort();
+    let expected = [("ann", r#"{"order":1,"cents":750}"#), ("bob", r#"{"order":3,"cents":198}"#)];
+    assert_eq!(found, expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    drop(consumer);
+    let _ = runtime.block_on(admin.delete_topics(&[&input, &output], &AdminOptions::new()));
+}
+
 #[test]
 fn plans_are_shown_without_running_anything() {
-    for name in ["word_count", "socket_word_count", "kafka_word_count", "custom_source", "kafka_to_sql"] {
+    let names = [
+        "word_count",
+        "socket_word_count",
+        "kafka_word_count",
+        "custom_source",
+        "kafka_to_sql",
+        "kafka_to_kafka",
+    ];
+    for name in names {
         let text = stdout(example(name).arg("plan"));
         assert!(text.contains(".source -> ") || text.contains("source -> "), "{text}");
         let mermaid = stdout(example(name).args(["plan", "--format", "mermaid"]));
@@ -142,11 +209,26 @@ fn bad_arguments_are_explained() {
         .arg(missing.path().join("nothing-here.txt"))
         .arg("--output")
         .arg(missing.path().join("out"))
-        .args(["--restart", "never"])
+        .args(["--restart", "none"])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     let last = errors.lines().last().unwrap_or_default();
     assert!(last.starts_with("error: ") && last.contains("nothing-here.txt"), "{errors}");
+}
+
+#[test]
+fn two_phase_sink() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, checkpoints) = (directory.path().join("spool"), directory.path().join("checkpoints"));
+    for _ in 0..2 {
+        let mut job = example("two_phase_sink");
+        job.arg("--spool").arg(&spool).args(["--orders", "20000", "--parallelism", "2"]);
+        run(job.arg("--checkpoint-dir").arg(&checkpoints));
+        // The second run finds everything done.
+        let invoices = counts(&spool);
+        assert_eq!(invoices.len(), 20_000);
+        assert_eq!(invoices[0], "invoice 0: 0 EUR");
+    }
 }

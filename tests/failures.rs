@@ -275,7 +275,8 @@ fn no_restart_means_none() {
 #[test]
 fn exponential_restarts_are_limited_without_progress() {
     let (initial, max) = (Duration::from_millis(1), Duration::from_millis(4));
-    let restart = |attempts| Restart::Exponential { attempts, initial, max };
+    let (multiplier, reset_after) = (2.0, Duration::ZERO);
+    let restart = |attempts| Restart::Exponential { attempts, initial, max, multiplier, reset_after };
     let failing = Failing::Closure(|traps| &mut traps.panic);
     let fuse = Fuse::times(4);
     let (outcome, out) = run_failing(&failing, &fuse, restart(4), 3);
@@ -285,6 +286,19 @@ fn exponential_restarts_are_limited_without_progress() {
     let (outcome, _) = run_failing(&failing, &fuse, restart(4), 3);
     assert!(matches!(outcome, Err(Error::Panic { .. })));
     assert_eq!(fuse.blown(), 5);
+}
+
+#[test]
+fn a_failure_rate_ends_a_job_that_fails_too_often_within_a_while() {
+    let failing = Failing::Closure(|traps| &mut traps.panic);
+    let restart = |max| Restart::FailureRate { max, per: Duration::from_secs(3600), delay: Duration::ZERO };
+    let (outcome, out) = run_failing(&failing, &Fuse::times(3), restart(3), 3);
+    assert_eq!(outcome.expect("three within an hour are borne").restarts, 3);
+    assert_eq!(out.by_key(), expected());
+    let fuse = Fuse::times(3);
+    let (outcome, _) = run_failing(&failing, &fuse, restart(2), 3);
+    assert!(matches!(outcome, Err(Error::Panic { .. })));
+    assert_eq!(fuse.blown(), 3);
 }
 
 #[test]

@@ -40,6 +40,13 @@ impl Errors {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
 
+    /// For tests: where each begins, by its first token, and what it says.
+    #[cfg(test)]
+    pub(crate) fn shown(&self) -> Vec<String> {
+        let at = |error: &Error| error.span.0.source_text().unwrap_or_default();
+        self.0.iter().map(|error| format!("{}: {}", at(error), error.message)).collect()
+    }
+
     /// As `compile_error!`s.
     pub(crate) fn to_compile_errors(&self) -> impl Iterator<Item = TokenStream> {
         self.0.iter().map(|error| {

@@ -9,6 +9,7 @@ mod diag;
 mod expand;
 mod fuse;
 mod graph;
+mod handle;
 mod key;
 mod names;
 mod parse;
@@ -50,4 +51,11 @@ fn not_a_function(error: &syn::Error, mut item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Key)]
 pub fn derive_key(input: TokenStream) -> TokenStream {
     key::derive(&syn::parse_macro_input!(input as syn::DeriveInput)).into()
+}
+
+/// Makes a struct or an enum the handle of a transaction, which is written to the checkpoint and used to commit after
+/// a crash: `#[derive(TransactionHandle)]`. See the documentation of the trait of that name.
+#[proc_macro_derive(TransactionHandle, attributes(handle))]
+pub fn derive_transaction_handle(input: TokenStream) -> TokenStream {
+    handle::derive(&syn::parse_macro_input!(input as syn::DeriveInput)).into()
 }

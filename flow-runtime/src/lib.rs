@@ -7,17 +7,24 @@
 
 #![forbid(unsafe_code)]
 
+// The derives speak of `::flow`, as in every program that uses them.
+extern crate self as flow;
+
 pub mod chain;
 pub mod checkpoint;
 pub mod connectors;
 pub mod error;
+mod failpoint;
 pub mod job;
 pub mod ops;
 pub mod plan;
 #[doc(hidden)]
 pub mod private;
+#[doc(hidden)]
+pub use private as __private;
 pub mod record;
 pub mod sink;
 pub mod source;
 pub mod state;
+pub mod testing;
 pub mod worker;

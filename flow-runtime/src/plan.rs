@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::checkpoint::OperatorEntry;
+use crate::{
+    checkpoint::{Compression, OperatorEntry},
+    worker::{Restart, Retention},
+};
 
 /// What may happen to records when something fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +55,10 @@ pub struct Plan {
     pub guarantee: Guarantee,
     /// See [`Mode`].
     pub mode: Mode,
-    /// The interval of checkpoints, if the pipeline sets one.
-    pub checkpoint: Option<Duration>,
+    /// What the pipeline says of its checkpoints.
+    pub checkpoint: CheckpointPlan,
+    /// What to do when an attempt fails, if the pipeline says so.
+    pub restart: Option<Restart>,
     /// The parallelism of operators that set none, if the pipeline sets it.
     pub parallelism: Option<usize>,
     /// The number of key groups, if the pipeline sets it.
@@ -62,6 +67,31 @@ pub struct Plan {
     pub operators: &'static [OperatorPlan],
     /// Who reads from whom.
     pub edges: &'static [EdgePlan],
+}
+
+/// What a pipeline says of its checkpoints; see [`Config`](crate::worker::Config) for what each is, and for what holds
+/// where nothing is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckpointPlan {
+    /// From one to the next.
+    pub interval: Option<Duration>,
+    /// When one has taken too long.
+    pub timeout: Option<Duration>,
+    /// From the end of one to the next.
+    pub min_pause: Option<Duration>,
+    /// How many at a time.
+    pub max_concurrent: Option<usize>,
+    /// How many may fail in a row.
+    pub tolerable_failures: Option<u32>,
+    /// How many to keep.
+    pub retain: Option<usize>,
+    /// How state is written.
+    pub compression: Option<Compression>,
+    /// What becomes of them when the job is stopped.
+    pub on_cancel: Option<Retention>,
+    /// What becomes of them when the job has read all of its input.
+    pub on_success: Option<Retention>,
 }
 
 /// An operator at compile time.
@@ -119,6 +149,87 @@ impl Plan {
                 entries.push(OperatorEntry { uid, kind: operator.kind.to_owned(), parallelism: 0 });
             }
         }
+    }
+}
+
+impl CheckpointPlan {
+    /// Nothing said.
+    #[must_use]
+    pub const fn new() -> Self {
+        CheckpointPlan {
+            interval: None,
+            timeout: None,
+            min_pause: None,
+            max_concurrent: None,
+            tolerable_failures: None,
+            retain: None,
+            compression: None,
+            on_cancel: None,
+            on_success: None,
+        }
+    }
+
+    /// With an interval.
+    #[must_use]
+    pub const fn interval(mut self, interval: Duration) -> Self {
+        self.interval = Some(interval);
+        self
+    }
+
+    /// With a timeout.
+    #[must_use]
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// With a pause in between.
+    #[must_use]
+    pub const fn min_pause(mut self, pause: Duration) -> Self {
+        self.min_pause = Some(pause);
+        self
+    }
+
+    /// With so many at a time.
+    #[must_use]
+    pub const fn max_concurrent(mut self, max: usize) -> Self {
+        self.max_concurrent = Some(max);
+        self
+    }
+
+    /// With so many that may fail in a row.
+    #[must_use]
+    pub const fn tolerable_failures(mut self, failures: u32) -> Self {
+        self.tolerable_failures = Some(failures);
+        self
+    }
+
+    /// With so many kept.
+    #[must_use]
+    pub const fn retain(mut self, retain: usize) -> Self {
+        self.retain = Some(retain);
+        self
+    }
+
+    /// With compression of state, or expressly without.
+    #[must_use]
+    pub const fn compression(mut self, compression: Compression) -> Self {
+        self.compression = Some(compression);
+        self
+    }
+
+    /// With what becomes of them when the job is stopped.
+    #[must_use]
+    pub const fn on_cancel(mut self, retention: Retention) -> Self {
+        self.on_cancel = Some(retention);
+        self
+    }
+
+    /// With what becomes of them when the job has read all of its input.
+    #[must_use]
+    pub const fn on_success(mut self, retention: Retention) -> Self {
+        self.on_success = Some(retention);
+        self
     }
 }
 

@@ -37,7 +37,8 @@ impl Definition for Refused {
         name: "",
         guarantee: Guarantee::ExactlyOnce,
         mode: Mode::Streaming,
-        checkpoint: None,
+        checkpoint: CheckpointPlan::new(),
+        restart: None,
         parallelism: None,
         max_parallelism: None,
         operators: &[],
@@ -46,11 +47,15 @@ impl Definition for Refused {
 }
 pub use crate::{
     chain::{At, Stream, Wiring},
+    checkpoint::Compression,
+    error::BoxError,
     job::{Definition, Job},
-    plan::{EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
+    plan::{CheckpointPlan, EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
     record::{Lend, OwnPlain, OwnRecord, Owning, Plain, Record, Slot, Witness, WitnessPlain, WitnessRecord},
+    sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
     state::{Key, StoredKeyPart},
+    worker::{Restart, Retention},
 };
 
 /// A record for one more reader of a stream.
@@ -114,4 +119,40 @@ impl<T: Clone> Share for T {}
 /// A source of a batch pipeline.
 pub fn bounded<S: Bounded>(source: S) -> S {
     source
+}
+
+/// Why a helper function's operators do not do what the pipeline that calls it promises, if so.
+#[must_use]
+pub const fn helper_refusal(guarantee: Guarantee, mode: Mode, helper: &Plan) -> Option<&'static str> {
+    let (mut aggregates, mut ends) = (false, false);
+    let mut i = 0;
+    while i < helper.operators.len() {
+        aggregates |= helper.operators[i].stateful;
+        ends |= matches!(helper.operators[i].kind.as_bytes(), b"source" | b"sink");
+        i += 1;
+    }
+    match (mode, helper.mode) {
+        (Mode::Batch, Mode::Streaming) if aggregates => {
+            return Some(
+                "this helper function gives an update for each record, but the pipeline one result per key: write `#[pipeline(mode = batch)]` above the helper function too",
+            );
+        }
+        (Mode::Streaming, Mode::Batch) if aggregates => {
+            return Some(
+                "this helper function gives one result per key at the end, but the pipeline an update for each record: remove `mode = batch` above the helper function, or write it above the pipeline too",
+            );
+        }
+        _ => {}
+    }
+    match (guarantee, helper.guarantee) {
+        (Guarantee::ExactlyOnce, Guarantee::AtLeastOnce | Guarantee::AtMostOnce)
+        | (Guarantee::AtLeastOnce, Guarantee::AtMostOnce)
+            if ends =>
+        {
+            Some(
+                "this helper function has a source or a sink with a weaker guarantee than the pipeline: raise the `guarantee` above the helper function, or lower that of the pipeline",
+            )
+        }
+        _ => None,
+    }
 }

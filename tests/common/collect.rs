@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use flow::TransactionHandle;
 use flow::checkpoint::CheckpointId;
 use flow::{
     BoxError,
@@ -18,7 +19,6 @@ use flow::{
         SinkWriter, Write,
     },
 };
-use serde::{Deserialize, Serialize};
 
 use super::Fuse;
 
@@ -40,6 +40,7 @@ struct Server<T> {
     commits: u64,
     faults: Vec<(Fault, Fuse)>,
     pause: Duration,
+    on_commit: Option<Arc<dyn Fn(u64) + Send + Sync>>,
 }
 
 /// Where the sink fails.
@@ -58,7 +59,7 @@ pub(crate) enum Fault {
 }
 
 /// What names a transaction of this sink.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, TransactionHandle)]
 pub(crate) struct Transaction {
     operator: String,
     checkpoint: u64,
@@ -81,6 +82,7 @@ impl<T> Collected<T> {
             commits: 0,
             faults: Vec::new(),
             pause: Duration::ZERO,
+            on_commit: None,
         };
         Collected(Arc::new(Shared {
             server: Mutex::new(server),
@@ -98,6 +100,12 @@ impl<T> Collected<T> {
     /// The sink takes so long for each buffer.
     pub(crate) fn slow(self, pause: Duration) -> Self {
         self.server().pause = pause;
+        self
+    }
+
+    /// Called with the number of its checkpoint before a transaction is committed.
+    pub(crate) fn on_commit(self, f: impl Fn(u64) + Send + Sync + 'static) -> Self {
+        self.server().on_commit = Some(Arc::new(f));
         self
     }
 
@@ -311,6 +319,10 @@ impl<T: Send + 'static> SinkCommitter for Committer<T> {
     type Handle = Transaction;
 
     async fn commit(&mut self, _: CheckpointId, handle: &Transaction) -> Result<Committed, CommitError> {
+        let on_commit = self.0.server().on_commit.clone();
+        if let Some(on_commit) = on_commit {
+            on_commit(handle.checkpoint);
+        }
         assert!(!self.0.fails(Fault::CommitPanic), "the committer panicked");
         self.0.check(Fault::CommitRetry).map_err(CommitError::Retry)?;
         self.0.check(Fault::CommitLost).map_err(CommitError::Lost)?;

@@ -7,8 +7,10 @@ mod collect;
 mod fuse;
 mod run;
 mod script;
+mod storage;
 
 pub(crate) use collect::{Collected, Fault};
 pub(crate) use fuse::Fuse;
-pub(crate) use run::{Background, config, often, run, run_with, sorted, start, within};
+pub(crate) use run::{Background, config, often, run, run_with, sorted, start, start_on, within};
 pub(crate) use script::{Gate, Script, Scripted};
+pub(crate) use storage::{Storage, Trouble};

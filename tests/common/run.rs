@@ -8,7 +8,8 @@ use std::{
 
 use flow::{
     Config, Definition, Error, Job, Restart, Summary,
-    worker::{Stop, run_until},
+    checkpoint::Store,
+    worker::{Stop, run_on, run_until},
 };
 
 /// No test takes so long, unless something hangs.
@@ -53,6 +54,17 @@ pub(crate) fn start<D: Definition + 'static>(job: Job<D>, config: Config) -> Bac
     Background { stop, outcome, thread }
 }
 
+/// As [`start`], with checkpoints in this store.
+pub(crate) fn start_on<D: Definition + 'static>(job: Job<D>, config: Config, store: Store) -> Background {
+    let stop = Stop::default();
+    let (done, outcome) = mpsc::channel();
+    let stopping = stop.clone();
+    let thread = thread::spawn(move || {
+        let _ = done.send(run_on(&job, &config, &store, &stopping));
+    });
+    Background { stop, outcome, thread }
+}
+
 /// A job that runs beside the test.
 pub(crate) struct Background {
     stop: Stop,
@@ -71,6 +83,11 @@ impl Background {
             }
             Err(_) => panic!("the job hangs"),
         }
+    }
+
+    /// Asks it to stop.
+    pub(crate) fn request_stop(&self) {
+        self.stop.request();
     }
 
     /// Stops it at a last checkpoint.

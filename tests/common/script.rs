@@ -34,7 +34,7 @@ impl Gate {
         *self.0.borrow()
     }
 
-    async fn opened(&self) {
+    pub(crate) async fn opened(&self) {
         // The sender lives in `self`.
         let _ = self.0.subscribe().wait_for(|open| *open).await;
     }

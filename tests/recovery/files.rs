@@ -1,7 +1,8 @@
 //! Files into files: every line once, whatever is killed when.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
     fs,
     path::Path,
     process::Command,
@@ -72,21 +73,22 @@ fn numbers_at_parallelism_2() {
     numbers_killed(2);
 }
 
-/// `examples/word_count.rs` over a text that takes a while.
+/// `examples/word_count.rs` over a text that takes longer than all the rounds before the last one together.
 fn word_count_killed(parallelism: usize) {
     let directory = tempfile::tempdir().unwrap();
-    let input = directory.path().join("input.txt");
+    let (input, checkpoints) = (directory.path().join("input.txt"), directory.path().join("checkpoints"));
     let mut text = String::new();
     let mut expected = BTreeMap::<String, u64>::new();
-    for n in 0..1_500_000u64 {
+    // The same block again and again: the debug build takes its time.
+    for n in 0..100_000u64 {
         for word in [format!("w{}", n % 1000), format!("x{}", n * 7 % 5000), "the".to_owned()] {
             text.push_str(&word);
             text.push(' ');
-            *expected.entry(word).or_default() += 1;
+            *expected.entry(word).or_default() += BLOCKS;
         }
         text.push('\n');
     }
-    fs::write(&input, text).unwrap();
+    fs::write(&input, text.repeat(BLOCKS as usize)).unwrap();
     let arguments = [
         "--input".to_owned(),
         input.display().to_string(),
@@ -95,23 +97,28 @@ fn word_count_killed(parallelism: usize) {
         "--parallelism".to_owned(),
         parallelism.to_string(),
         "--checkpoint-dir".to_owned(),
-        directory.path().join("checkpoints").display().to_string(),
+        checkpoints.display().to_string(),
         "--checkpoint-interval".to_owned(),
         "20ms".to_owned(),
     ];
     let start = || Process::example("word_count", &arguments, &directory.path().join("log"));
-    let mut kills = 0;
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while kills < ROUNDS && Instant::now() < deadline {
+    for round in 0..ROUNDS {
+        let before = entries(&checkpoints);
         let mut job = start();
-        std::thread::sleep(moment(20, 120));
-        if job.kill().is_some() {
-            break;
+        if round % 3 > 0 {
+            // It has come further, so that the next round begins elsewhere.
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while entries(&checkpoints).is_subset(&before) {
+                job.still_runs();
+                assert!(Instant::now() < deadline, "no checkpoint in a minute:\n{}", job.log());
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
-        kills += 1;
+        std::thread::sleep(moment(0, 60));
+        job.still_runs();
+        job.kill();
     }
-    start().finish(Duration::from_secs(120));
-    assert!(kills >= 5, "the job was killed {kills} times only: the input is too small");
+    start().finish(Duration::from_secs(240));
     let found: BTreeMap<String, u64> = lines(&directory.path().join("out"))
         .map(|line| {
             let (word, n) = line.split_once('\t').expect("word<TAB>count");
@@ -119,6 +126,15 @@ fn word_count_killed(parallelism: usize) {
         })
         .collect();
     assert_eq!(found, expected);
+}
+
+/// How many blocks the text has.
+const BLOCKS: u64 = 60;
+
+/// The names in a directory, if it is there.
+fn entries(directory: &Path) -> BTreeSet<OsString> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect()
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_poison_record_is_named() {
     let producer = Producer::start(&topic, 1000, |n| if n == 500 { "many".to_owned() } else { points(n) });
     std::thread::sleep(Duration::from_secs(1));
     producer.stop();
-    let mut job = job_with(&topic, &database, directory.path(), 1, &["--restart-attempts", "2"]);
+    let mut job = job_with(&topic, &database, directory.path(), 1, &["--restart", "exponential:attempts=2"]);
     let deadline = Instant::now() + Duration::from_secs(60);
     while job.ended().is_none() {
         assert!(Instant::now() < deadline, "the job did not give up:\n{}", job.log());

@@ -7,9 +7,18 @@ mod database;
 mod files;
 mod hot_row;
 mod job;
+mod kafka_to_kafka;
 mod servers;
 mod topic;
 mod word_counts;
 
 /// Kills per scenario.
 const ROUNDS: usize = 30;
+
+/// As often, unless `FLOW_TEST_KILLS` says otherwise.
+fn kills() -> usize {
+    match std::env::var("FLOW_TEST_KILLS") {
+        Ok(kills) => kills.parse().expect("FLOW_TEST_KILLS is a number"),
+        Err(_) => ROUNDS,
+    }
+}

@@ -10,9 +10,11 @@ use std::{
 };
 
 use rdkafka::{
-    ClientConfig,
+    ClientConfig, Message as _, Offset, TopicPartitionList,
     admin::{AdminClient, AdminOptions, NewTopic, TopicReplication},
     client::DefaultClientContext,
+    consumer::{BaseConsumer, Consumer as _},
+    error::KafkaError,
     producer::{BaseProducer, BaseRecord, Producer as _},
 };
 
@@ -84,4 +86,44 @@ impl Producer {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("the producer ends well")
     }
+}
+
+/// Keys and values of the committed records of a topic, once there are as many as expected, or more.
+pub(crate) fn committed(topic: &str, partitions: i32, expected: usize) -> Vec<(String, String)> {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    // The end of a transaction is written a moment after its producer is told.
+    loop {
+        let found = read_committed(topic, partitions);
+        if found.len() >= expected || Instant::now() > deadline {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn read_committed(topic: &str, partitions: i32) -> Vec<(String, String)> {
+    let consumer: BaseConsumer = ClientConfig::new()
+        .set("bootstrap.servers", address("FLOW_TEST_KAFKA"))
+        .set("group.id", "flow-test-reader")
+        .set("isolation.level", "read_committed")
+        .set("enable.auto.commit", "false")
+        .set("enable.partition.eof", "true")
+        .create()
+        .expect("a consumer");
+    let mut list = TopicPartitionList::new();
+    for partition in 0..partitions {
+        list.add_partition_offset(topic, partition, Offset::Beginning).expect("a partition");
+    }
+    consumer.assign(&list).expect("the partitions are assigned");
+    let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap_or_default().to_vec()).expect("text");
+    let (mut found, mut open, deadline) = (Vec::new(), partitions, Instant::now() + Duration::from_secs(60));
+    while open > 0 {
+        match consumer.poll(Duration::from_millis(100)) {
+            Some(Ok(message)) => found.push((text(message.key()), text(message.payload()))),
+            Some(Err(KafkaError::PartitionEOF(_))) => open -= 1,
+            Some(Err(error)) => panic!("{error}"),
+            None => assert!(Instant::now() < deadline, "the end of `{topic}` was not reached"),
+        }
+    }
+    found
 }

@@ -338,7 +338,6 @@ fn batch_parameter(batch: &Ident) -> TokenStream {
 /// What the guarantee demands of a source is demanded by the method that takes it.
 fn source_method(graph: &Graph, id: NodeId) -> Ident {
     let name = match graph.options.guarantee {
-        _ if !graph.is_job() => "source",
         Guarantee::AtMostOnce => "source",
         Guarantee::ExactlyOnce | Guarantee::AtLeastOnce => "rewindable_source",
     };
@@ -370,7 +369,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             Kind::Sink => {
                 let sink = &node.arguments[0];
                 let add = match graph.options.guarantee {
-                    Guarantee::ExactlyOnce if graph.is_job() => method("exactly_once_sink", node.span),
+                    Guarantee::ExactlyOnce => method("exactly_once_sink", node.span),
                     _ => method("sink", node.span),
                 };
                 handles.extend(quote!(let #name = #variable.#add(#local_index, #sink);));

@@ -1,14 +1,14 @@
 //! Helper functions from stream to stream.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use syn::{ItemFn, spanned::Spanned};
 
 use super::chain::{incoming, later, outgoing, to_caller};
 use crate::{
     fuse::{Layout, Step},
     graph::{Graph, NodeId},
-    names::{here, local, private},
+    names::{here, local, private, private_at},
     parse::mentioned,
 };
 
@@ -54,7 +54,21 @@ pub(super) fn call(graph: &Graph, layout: &Layout, id: NodeId, later_steps: &[St
         });
         if used_later { quote!(#private::share(&#argument)) } else { quote!(#argument) }
     });
+    // Said at the helper's name, and by no more than its plan.
+    let span = path.as_ref().map_or(node.span, Spanned::span);
+    let door = private_at(here(span));
+    let (guarantee, mode) = (super::plan::guarantee(graph), super::plan::mode(graph));
+    let refusal = quote!(#door::helper_refusal(#guarantee, #mode, <#path as #door::Definition>::PLAN));
+    let (words, none) = (local("refusal"), quote!(::core::option::Option::None));
+    let refuse = quote_spanned!(span=> ::core::panic!("{}", #words));
+    let fits = quote! {
+        const _: () = match #refusal {
+            ::core::option::Option::Some(#words) => #refuse,
+            #none => {}
+        };
+    };
     quote! {
+        #fits
         let #out = #flow.part(#local_index, <#path as #private::Definition>::PLAN, |#flow| {
             #path(#flow, #(#arguments),*)
         });

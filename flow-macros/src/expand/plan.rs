@@ -1,6 +1,8 @@
 //! The plan as a constant.
 
-use proc_macro2::TokenStream;
+use std::time::Duration;
+
+use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use syn::Index;
 
@@ -8,7 +10,7 @@ use crate::{
     fuse::{Forms, Layout, Step},
     graph::{Graph, NodeId},
     names::{local, private},
-    parse::{Guarantee, Mode},
+    parse::{Checkpoint, Compression, Guarantee, Mode, Restart, Retention},
     vocab::Kind,
 };
 
@@ -16,22 +18,8 @@ pub(super) fn plan(graph: &Graph, forms: &Forms) -> TokenStream {
     let private = private();
     let options = &graph.options;
     let name = &options.name;
-    let guarantee = local(match options.guarantee {
-        Guarantee::ExactlyOnce => "ExactlyOnce",
-        Guarantee::AtLeastOnce => "AtLeastOnce",
-        Guarantee::AtMostOnce => "AtMostOnce",
-    });
-    let mode = local(match options.mode {
-        Mode::Streaming => "Streaming",
-        Mode::Batch => "Batch",
-    });
-    let checkpoint = match options.checkpoint {
-        Some(interval) => {
-            let milliseconds = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
-            quote!(::core::option::Option::Some(::core::time::Duration::from_millis(#milliseconds)))
-        }
-        None => quote!(::core::option::Option::None),
-    };
+    let (guarantee, mode) = (guarantee(graph), mode(graph));
+    let (checkpoint, restart) = (checkpoint(&options.checkpoint), restart(options.restart));
     let (parallelism, max_parallelism) = (option(options.parallelism), option(options.max_parallelism));
     let layout = forms.split.as_ref().unwrap_or(&forms.single);
     let operators = graph.nodes.iter().enumerate().map(|(id, _)| operator(graph, layout, id));
@@ -45,14 +33,34 @@ pub(super) fn plan(graph: &Graph, forms: &Forms) -> TokenStream {
     quote! {
         &#private::Plan {
             name: #name,
-            guarantee: #private::Guarantee::#guarantee,
-            mode: #private::Mode::#mode,
+            guarantee: #guarantee,
+            mode: #mode,
             checkpoint: #checkpoint,
+            restart: #restart,
             parallelism: #parallelism,
             max_parallelism: #max_parallelism,
             operators: &[#(#operators),*],
             edges: &[#(#edges),*],
         }
+    }
+}
+
+/// The guarantee, as the runtime calls it.
+pub(super) fn guarantee(graph: &Graph) -> TokenStream {
+    let private = private();
+    match graph.options.guarantee {
+        Guarantee::ExactlyOnce => quote!(#private::Guarantee::ExactlyOnce),
+        Guarantee::AtLeastOnce => quote!(#private::Guarantee::AtLeastOnce),
+        Guarantee::AtMostOnce => quote!(#private::Guarantee::AtMostOnce),
+    }
+}
+
+/// The mode, as the runtime calls it.
+pub(super) fn mode(graph: &Graph) -> TokenStream {
+    let private = private();
+    match graph.options.mode {
+        Mode::Streaming => quote!(#private::Mode::Streaming),
+        Mode::Batch => quote!(#private::Mode::Batch),
     }
 }
 
@@ -73,6 +81,83 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let stateful = node.kind.keyed().then(|| quote!(.stateful()));
     let part = node.part.as_ref().map(|path| quote!(.part(<#path as #private::Definition>::PLAN)));
     quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #part)
+}
+
+fn checkpoint(said: &Checkpoint) -> TokenStream {
+    let private = private();
+    let interval = said.interval.map(time).map(|time| quote!(.interval(#time)));
+    let timeout = said.timeout.map(time).map(|time| quote!(.timeout(#time)));
+    let min_pause = said.min_pause.map(time).map(|time| quote!(.min_pause(#time)));
+    let max_concurrent = said.max_concurrent.map(number).map(|n| quote!(.max_concurrent(#n)));
+    let tolerable = said.tolerable_failures.map(number).map(|n| quote!(.tolerable_failures(#n)));
+    let retain = said.retain.map(number).map(|n| quote!(.retain(#n)));
+    let compression = said.compression.map(|compression| {
+        let name = local(match compression {
+            Compression::None => "None",
+            Compression::Zstd => "Zstd",
+        });
+        quote!(.compression(#private::Compression::#name))
+    });
+    let retention = |retention| {
+        let name = local(match retention {
+            Retention::Retain => "Retain",
+            Retention::Delete => "Delete",
+        });
+        quote!(#private::Retention::#name)
+    };
+    let on_cancel = said.on_cancel.map(retention).map(|what| quote!(.on_cancel(#what)));
+    let on_success = said.on_success.map(retention).map(|what| quote!(.on_success(#what)));
+    quote! {
+        #private::CheckpointPlan::new()
+            #interval #timeout #min_pause #max_concurrent #tolerable #retain #compression #on_cancel #on_success
+    }
+}
+
+fn restart(restart: Option<Restart>) -> TokenStream {
+    let private = private();
+    let Some(restart) = restart else { return quote!(::core::option::Option::None) };
+    // What the pipeline does not say is as the runtime has it.
+    let usual = |name: &str| {
+        let name = local(name);
+        quote!(#private::Restart::#name)
+    };
+    let count = |count: Option<u32>, name| count.map(number).map_or_else(|| usual(name), |n| quote!(#n));
+    let pause = |pause: Option<Duration>, name| pause.map_or_else(|| usual(name), time);
+    let strategy = match restart {
+        Restart::Never => quote!(Never),
+        Restart::FixedDelay { attempts, delay } => {
+            let (attempts, delay) = (count(attempts, "ATTEMPTS"), pause(delay, "DELAY"));
+            quote!(FixedDelay { attempts: #attempts, delay: #delay })
+        }
+        Restart::Exponential { attempts, initial, max, multiplier, reset_after } => {
+            let (attempts, initial) = (count(attempts, "ATTEMPTS"), pause(initial, "INITIAL"));
+            let (max, reset_after) = (pause(max, "MAX"), pause(reset_after, "RESET_AFTER"));
+            let multiplier = multiplier.map_or_else(|| usual("MULTIPLIER"), |factor| quote!(#factor));
+            quote! {
+                Exponential {
+                    attempts: #attempts,
+                    initial: #initial,
+                    max: #max,
+                    multiplier: #multiplier,
+                    reset_after: #reset_after,
+                }
+            }
+        }
+        Restart::FailureRate { max, per, delay } => {
+            let (max, per, delay) = (number(max), time(per), pause(delay, "DELAY"));
+            quote!(FailureRate { max: #max, per: #per, delay: #delay })
+        }
+    };
+    quote!(::core::option::Option::Some(#private::Restart::#strategy))
+}
+
+fn time(time: Duration) -> TokenStream {
+    let milliseconds = Literal::u64_unsuffixed(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    quote!(::core::time::Duration::from_millis(#milliseconds))
+}
+
+fn number(number: u32) -> Literal {
+    Literal::u32_unsuffixed(number)
 }
 
 fn option(value: Option<usize>) -> TokenStream {

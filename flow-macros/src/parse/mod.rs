@@ -1,13 +1,18 @@
 //! From tokens to options, ordinary statements and method chains over streams. No semantics yet.
 
 mod body;
+mod checkpoint;
 mod locals;
 mod options;
+mod restart;
+mod setting;
 mod signature;
 
 pub(crate) use body::{Call, Root, Statement, Streams, is_source};
+pub(crate) use checkpoint::{Checkpoint, Compression, Retention};
 pub(crate) use locals::{Local, bound, mentioned};
 pub(crate) use options::{Guarantee, Mode, Options, Policy, choose, integer};
+pub(crate) use restart::Restart;
 pub(crate) use signature::{Parameter, Shape, Signature, stream_item};
 
 use proc_macro2::{Ident, TokenStream};

@@ -1,16 +1,15 @@
 //! `#[pipeline(name = "..", guarantee = exactly_once, ..)]`.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
-use syn::{
-    Expr, ExprLit, Lit, Token,
-    parse::{Parse, ParseStream, Parser},
-    punctuated::Punctuated,
-};
+use syn::{Expr, ExprLit, Lit, Token, parse::Parser, punctuated::Punctuated};
 
-use super::{Shape, Signature};
+use super::{
+    Checkpoint, Restart, Shape, Signature, checkpoint, restart,
+    setting::{Setting, Value, each},
+};
 use crate::diag::{Errors, similar};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +43,8 @@ pub(crate) struct Options {
     pub(crate) guarantee: Guarantee,
     pub(crate) mode: Mode,
     pub(crate) on_error: Policy,
-    pub(crate) checkpoint: Option<Duration>,
+    pub(crate) checkpoint: Checkpoint,
+    pub(crate) restart: Option<Restart>,
     pub(crate) parallelism: Option<usize>,
     pub(crate) max_parallelism: Option<usize>,
     /// Where `parallelism` stands, for errors about it.
@@ -52,20 +52,10 @@ pub(crate) struct Options {
 }
 
 const NAMES: &[&str] =
-    &["name", "guarantee", "mode", "on_error", "checkpoint", "parallelism", "max_parallelism"];
+    &["name", "guarantee", "mode", "on_error", "checkpoint", "restart", "parallelism", "max_parallelism"];
 
-struct Setting {
-    name: Ident,
-    value: Option<Expr>,
-}
-
-impl Parse for Setting {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let name = input.parse()?;
-        let value = if input.parse::<Option<Token![=]>>()?.is_some() { Some(input.parse()?) } else { None };
-        Ok(Setting { name, value })
-    }
-}
+/// What decides how the operators of a helper function are generated, and so has to be known where it is written.
+const OF_HELPERS: &[&str] = &["guarantee", "mode", "on_error"];
 
 pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Errors) -> Options {
     let mut options = Options {
@@ -74,7 +64,8 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
         guarantee: Guarantee::ExactlyOnce,
         mode: Mode::Streaming,
         on_error: Policy::Fail,
-        checkpoint: None,
+        checkpoint: Checkpoint::default(),
+        restart: None,
         parallelism: None,
         max_parallelism: None,
         parallelism_span: Span::call_site(),
@@ -86,21 +77,35 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
             return options;
         }
     };
-    if let (Shape::Part { .. }, Some(setting)) = (&signature.shape, settings.first()) {
-        errors
-            .at(&setting.name, "a helper function from stream to stream takes no options")
-            .help("set them on the pipeline that calls it");
-        return options;
-    }
-    let mut seen: Vec<Ident> = Vec::new();
-    for Setting { name, value } in settings {
-        if seen.contains(&name) {
-            errors.at(&name, format!("option `{name}` is set twice")).help("remove one of the two");
-            continue;
+    let helper = matches!(signature.shape, Shape::Part { .. });
+    each(settings, "option", errors, |name, value, errors| {
+        let known = NAMES.contains(&name.to_string().as_str());
+        if helper && known && !OF_HELPERS.contains(&name.to_string().as_str()) {
+            errors
+                .at(name, format!("a helper function from stream to stream has no `{name}` of its own"))
+                .help("set it on the pipeline that calls it");
+            return;
         }
-        let Some(value) = value else {
-            errors.at(&name, format!("option `{name}` has no value")).help(format!("{name} = .."));
-            continue;
+        let value = match value {
+            Value::Expr(value) => value,
+            Value::List(settings) if name == "checkpoint" => {
+                options.checkpoint = checkpoint::parse(settings, errors);
+                return;
+            }
+            Value::List(settings) if name == "restart" => {
+                options.restart = restart::parse(name, settings, errors);
+                return;
+            }
+            Value::List(_) if known => {
+                errors
+                    .at(name, format!("option `{name}` takes one value, and no list"))
+                    .help(format!("{name} = .."));
+                return;
+            }
+            Value::List(_) => {
+                unknown(name, "option", NAMES, errors);
+                return;
+            }
         };
         match name.to_string().as_str() {
             "name" => {
@@ -128,22 +133,16 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
             "on_error" => {
                 choose(&value, "error policy", &Policy::NAMES, &mut options.on_error, errors);
             }
-            "checkpoint" => options.checkpoint = interval(&value, errors),
+            "checkpoint" => options.checkpoint.interval = checkpoint::interval(&value, errors),
+            "restart" => options.restart = restart::named(&value, errors),
             "parallelism" => {
                 options.parallelism_span = span(&value);
                 options.parallelism = integer(&value, "parallelism", errors);
             }
             "max_parallelism" => options.max_parallelism = integer(&value, "max_parallelism", errors),
-            unknown => {
-                let error = errors.at(&name, format!("no option named `{unknown}`"));
-                match similar(unknown, NAMES.iter().copied()) {
-                    Some(meant) => error.help(format!("an option with a similar name exists: `{meant}`")),
-                    None => error.help(format!("the options are {}", listed(NAMES))),
-                };
-            }
+            _ => unknown(name, "option", NAMES, errors),
         }
-        seen.push(name);
-    }
+    });
     if let (Some(parallelism), Some(max)) = (options.parallelism, options.max_parallelism)
         && parallelism > max
     {
@@ -174,27 +173,70 @@ pub(crate) fn integer(value: &Expr, what: &str, errors: &mut Errors) -> Option<u
     None
 }
 
-fn interval(value: &Expr, errors: &mut Errors) -> Option<Duration> {
+/// A number within limits; `what` is what it sets.
+pub(super) fn count(
+    value: &Expr,
+    what: &str,
+    limits: RangeInclusive<u32>,
+    errors: &mut Errors,
+) -> Option<u32> {
+    if let Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) = value
+        && let Ok(number) = number.base10_parse::<u32>()
+        && limits.contains(&number)
+    {
+        return Some(number);
+    }
+    let (from, to) = (limits.start(), limits.end());
+    errors
+        .at(value, format!("`{what}` is no number from {from} to {to}"))
+        .help(format!("{what} = {}", 3.max(*from).min(*to)));
+    None
+}
+
+/// A time of at least `least`; `what` is what it sets.
+pub(super) fn time(value: &Expr, what: &str, least: Duration, errors: &mut Errors) -> Option<Duration> {
     let Some(text) = text(value) else {
-        errors.at(value, "an interval is a string literal").help("checkpoint = \"10s\"");
+        errors.at(value, format!("`{what}` is a string literal")).help(format!("{what} = \"10s\""));
         return None;
     };
     match duration(&text) {
-        Some(interval) if interval >= Duration::from_millis(10) => Some(interval),
+        Some(time) if time >= least => Some(time),
         Some(_) => {
-            errors.at(value, "a checkpoint interval below 10ms").help("checkpoint = \"10ms\"");
+            let least = if least.as_millis() == 1 { "1ms" } else { "10ms" };
+            errors.at(value, format!("`{what}` below {least}")).help(format!("{what} = \"{least}\""));
             None
         }
         None => {
-            errors
-                .at(value, format!("`{text}` is no duration"))
-                .help("write a number and a unit, as in \"500ms\", \"10s\", \"5m\" or \"1h\"");
+            no_duration(value, &text, errors);
             None
         }
     }
 }
 
-fn duration(text: &str) -> Option<Duration> {
+pub(super) fn no_duration(value: &Expr, text: &str, errors: &mut Errors) {
+    errors
+        .at(value, format!("`{text}` is no duration"))
+        .help("write a number and a unit, as in \"500ms\", \"10s\", \"5m\" or \"1h\"");
+}
+
+/// Names what there is instead.
+pub(super) fn unknown(name: &impl ToTokens, what: &str, known: &[&str], errors: &mut Errors) {
+    let written = name.to_token_stream().to_string();
+    let error = errors.at(name, format!("no {what} named `{written}`"));
+    let article = if what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    match similar(&written, known.iter().copied()) {
+        Some(meant) => error.help(format!("{article} {what} with a similar name exists: `{meant}`")),
+        None if known.is_empty() => error.help("remove it"),
+        None => {
+            let (one, rest) = what
+                .split_once(" of ")
+                .map_or((what, String::new()), |(one, rest)| (one, format!(" of {rest}")));
+            error.help(format!("the {one}s{rest} are {}", listed(known)))
+        }
+    };
+}
+
+pub(super) fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let number: u64 = text[..digits].parse().ok()?;
     let milliseconds = match text[digits..].trim() {
@@ -232,11 +274,11 @@ pub(crate) fn choose<T: Copy>(
     }
 }
 
-fn listed(names: &[&str]) -> String {
+pub(super) fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn text(value: &Expr) -> Option<String> {
+pub(super) fn text(value: &Expr) -> Option<String> {
     match value {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
         _ => None,

@@ -5,6 +5,7 @@
 
 mod expansion;
 mod layouts;
+mod options;
 mod show;
 
 use std::{env, fs, path::PathBuf};

@@ -29,15 +29,16 @@ use timely::{
 use super::{
     Environment, Parcel, Partition, Work,
     edge::{Credits, Drain},
-    state::StateParts,
+    state::{StateParts, StateWrite},
     wiring::{ChainParts, EdgeParts, FinishLoop, Head, ParcelLoop, Wiring},
 };
 use crate::{
     checkpoint::{CheckpointId, SinkPart, SourcePart, StatePart},
     error::Error,
-    sink::SinkPort,
+    failpoint::{Point, reach},
+    sink::{SinkParts, SinkPort},
     source::{SourceDriver, Step},
-    worker::{Alarm, Ending},
+    worker::{AbortOnDrop, Alarm, Control, Ending, Tries},
 };
 
 /// A part of a checkpoint, on its way to the manifest.
@@ -165,9 +166,10 @@ fn build_chain<'s>(
             for sink in &sinks {
                 sink.start(alarm.clone(), settled.clone());
             }
+            // A source has epochs to end, and all of them have parts that may have failed.
+            environment.control.register(alarm.clone());
             if let Head::Source { driver, .. } = &mut head {
                 driver.start(alarm.clone());
-                environment.control.register(alarm.clone());
                 // Timely runs an operator first when something arrives, and to a source nothing does.
                 activator.activate();
             }
@@ -183,6 +185,7 @@ fn build_chain<'s>(
                     out: parts_out,
                     current: parts_capability,
                     open: BTreeMap::new(),
+                    failures: 0,
                     written,
                     writes,
                 },
@@ -270,17 +273,26 @@ struct WayOut {
 struct Parts {
     out: Builder<Part>,
     current: Option<Capability<u64>>,
-    /// Checkpoints whose parts are being written. Holding the capability is what keeps a checkpoint incomplete.
-    open: BTreeMap<CheckpointId, Capability<u64>>,
+    /// Checkpoints whose parts are being written. Holding the capability is what keeps a checkpoint incomplete, and
+    /// all later ones.
+    open: BTreeMap<CheckpointId, (Capability<u64>, AbortOnDrop<()>)>,
+    /// How many checkpoints had failed when those that have failed were last closed.
+    failures: u64,
     written: mpsc::Sender<(CheckpointId, Vec<Part>)>,
     writes: mpsc::Receiver<(CheckpointId, Vec<Part>)>,
 }
 
 impl Parts {
-    /// Passes on what has been written. Returns whether nothing is left.
-    fn collect(&mut self) -> bool {
+    /// Passes on what has been written, and gives up what belongs to checkpoints that have failed. Returns whether
+    /// nothing is left.
+    fn collect(&mut self, control: &Control) -> bool {
+        let failures = control.failures();
+        if failures > self.failures {
+            self.failures = failures;
+            self.open.retain(|checkpoint, _| !control.is_failed(*checkpoint));
+        }
         while let Ok((checkpoint, parts)) = self.writes.try_recv() {
-            if let Some(capability) = self.open.remove(&checkpoint) {
+            if let Some((capability, _)) = self.open.remove(&checkpoint) {
                 self.out.activate().session(&capability).give_iterator(parts.into_iter());
             }
         }
@@ -332,7 +344,7 @@ impl Subtask {
         if !self.collect() {
             self.activator.activate();
         }
-        Ok(self.parts.collect())
+        Ok(self.parts.collect(&self.environment.control))
     }
 
     /// Collects some of the state for the last barrier. Returns whether nothing is left.
@@ -367,7 +379,7 @@ impl Subtask {
                 }
                 return self.barrier(Some(driver), true);
             }
-            if *finished {
+            if *finished || self.environment.control.ending() {
                 return Ok(());
             }
             if !self.may_go_on() {
@@ -492,36 +504,26 @@ impl Subtask {
                 splits: driver.positions()?,
             }));
         }
-        let states: Vec<_> = self.states.iter().filter_map(|state| state.barrier(checkpoint)).collect();
         let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.barrier(checkpoint)).collect();
-        let (environment, alarm, written) =
-            (Arc::clone(&self.environment), self.alarm.clone(), self.parts.written.clone());
-        self.environment.tokio.spawn(async move {
-            let write = async {
-                for state in states {
-                    parts.push(Part::State(state.await?));
-                }
-                for sink in sinks {
-                    parts.extend(sink.await?.into_iter().map(Part::Sink));
-                }
-                Ok::<_, Error>(parts)
-            };
-            match write.await {
-                Ok(parts) => {
-                    // The operator is gone only when the attempt ends.
-                    let _ = written.send((checkpoint, parts));
-                    alarm.ring();
-                }
-                Err(error) => environment.control.fail(error),
-            }
-        });
+        // Given up before it came here, or unwanted: then the end of the epoch is for the sinks alone, and what has
+        // changed in the state belongs to the next checkpoint.
+        let failed = self.environment.control.is_failed(checkpoint);
+        let writing = if failed {
+            None
+        } else {
+            let tries = Tries::of(last);
+            let states = self.states.iter().filter_map(|state| state.barrier(checkpoint, tries)).collect();
+            Some(self.write(checkpoint, parts, states, sinks, tries))
+        };
         let next = checkpoint.next();
         if let Some(mut capability) = self.parts.current.take() {
             if !last {
                 self.parts.current = Some(capability.delayed(&next.0));
             }
             capability.downgrade(&checkpoint.0);
-            self.parts.open.insert(checkpoint, capability);
+            if let Some(writing) = writing {
+                self.parts.open.insert(checkpoint, (capability, writing));
+            }
         }
         if last {
             self.capabilities.clear();
@@ -531,5 +533,45 @@ impl Subtask {
         }
         self.epoch = next;
         Ok(())
+    }
+
+    /// Has the parts of a checkpoint written. What cannot be written makes the checkpoint fail; anything else ends the
+    /// attempt.
+    fn write(
+        &self,
+        checkpoint: CheckpointId,
+        mut parts: Vec<Part>,
+        states: Vec<StateWrite>,
+        sinks: Vec<SinkParts>,
+        tries: Tries,
+    ) -> AbortOnDrop<()> {
+        let (environment, alarm, written) =
+            (Arc::clone(&self.environment), self.alarm.clone(), self.parts.written.clone());
+        AbortOnDrop(self.environment.tokio.spawn(async move {
+            let write = async {
+                reach(Point::SnapshotTaken);
+                for state in states {
+                    parts.push(Part::State(state.await?));
+                }
+                for sink in sinks {
+                    let pending = sink.await;
+                    for handle in pending.iter() {
+                        parts.push(Part::Sink(handle.write(&environment, tries).await?));
+                    }
+                }
+                Ok::<_, Error>(parts)
+            };
+            match write.await {
+                Ok(parts) => {
+                    // The operator is gone only when the attempt ends.
+                    let _ = written.send((checkpoint, parts));
+                    alarm.ring();
+                }
+                Err(Error::Checkpoint(error)) if error.restartable() => {
+                    environment.control.checkpoint_failed(checkpoint, error.to_string());
+                }
+                Err(error) => environment.control.fail(error),
+            }
+        }))
     }
 }

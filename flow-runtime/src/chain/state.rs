@@ -1,13 +1,19 @@
 //! The state of an operator at barriers.
 
-use std::{future::Future, rc::Rc, time::Instant};
+use std::{rc::Rc, time::Instant};
+
+use futures_util::future::BoxFuture;
 
 use super::Environment;
 use crate::{
     checkpoint::{CheckpointId, NewSegment, PartFile, StateLog, StatePart},
     error::Error,
     state::{KeyGroups, StatePort},
+    worker::Tries,
 };
+
+/// The writing of a state's part.
+pub(super) type StateWrite = BoxFuture<'static, Result<StatePart, Error>>;
 
 /// The state of one operator in one subtask, with the files that hold it.
 pub(crate) struct StateParts {
@@ -32,16 +38,14 @@ impl StateParts {
     ) -> Self {
         let log = environment.goes_back.then(|| {
             let name = format!("{:016x}-{uid}-{subtask}", environment.attempt);
-            StateLog::start(&environment.tokio, environment.store.clone(), name, port.merge(), files)
+            let place = (environment.store.clone(), environment.compression);
+            StateLog::start(&environment.tokio, place, name, port.merge(), files)
         });
         StateParts { uid, subtask, groups, port, log, tokio: environment.tokio.clone() }
     }
 
     /// A barrier. What the state is now is collected in the following turns, encoded and written elsewhere.
-    pub(crate) fn barrier(
-        &self,
-        checkpoint: CheckpointId,
-    ) -> Option<impl Future<Output = Result<StatePart, Error>> + use<>> {
+    pub(super) fn barrier(&self, checkpoint: CheckpointId, tries: Tries) -> Option<StateWrite> {
         let log = self.log.as_ref()?;
         if log.broken() {
             self.port.set_whole(true);
@@ -50,13 +54,14 @@ impl StateParts {
             whole: snapshot.whole,
             encoded: self.tokio.spawn_blocking(snapshot.encode),
         });
-        let (written, uid, subtask) = (log.append(checkpoint, segment), self.uid.to_string(), self.subtask);
-        Some(async move {
+        let (written, uid, subtask) =
+            (log.append(checkpoint, segment, tries), self.uid.to_string(), self.subtask);
+        Some(Box::pin(async move {
             match written.await {
                 Ok(files) => Ok(StatePart { uid, subtask, files }),
                 Err(error) => Err(error.of(&uid).into()),
             }
-        })
+        }))
     }
 
     /// Collects for the last barrier, until a time. Returns whether nothing is left.

@@ -11,7 +11,7 @@ use super::{
     state::StateParts,
 };
 use crate::{
-    checkpoint::{CheckpointId, Restored, Store},
+    checkpoint::{CheckpointId, Compression, Restored, Store},
     error::Error,
     plan::Plan,
     record::{Lend, Plain, Portable},
@@ -33,6 +33,7 @@ pub(crate) struct Environment {
     pub(crate) control: Arc<Control>,
     pub(crate) tokio: tokio::runtime::Handle,
     pub(crate) store: Store,
+    pub(crate) compression: Compression,
     pub(crate) restored: Option<Restored>,
     /// The checkpoint before the first epoch of this attempt.
     pub(crate) last: CheckpointId,

@@ -1,12 +1,12 @@
-//! When to take a checkpoint. Facts in, decision out: no I/O and no clock. Times are durations since any fixed
-//! moment, such as the start of the job.
+//! When to take a checkpoint, and how many may fail. Facts in, decision out: no I/O and no clock. Times are durations
+//! since any fixed moment, such as the start of the job.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::CheckpointId;
 
-/// How often to take checkpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How often to take checkpoints, and what to bear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timing {
     /// From one trigger to the next; `None` takes none but those that are asked for, and the final one.
     pub interval: Option<Duration>,
@@ -14,43 +14,55 @@ pub struct Timing {
     pub min_pause: Duration,
     /// A checkpoint that takes as long has failed.
     pub timeout: Option<Duration>,
+    /// How many may be in flight; at least 1.
+    pub max_concurrent: usize,
+    /// How many may fail one after the other. One more, and the job goes back to the last complete one.
+    pub tolerable_failures: u32,
 }
 
 /// What to do now.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Begin this checkpoint.
+    /// Begin this checkpoint, and then [ask again](Coordinator::on_timer).
     Trigger(CheckpointId),
-    /// Ask again at this time, counted like `now`: the next one is due, or the one in flight
+    /// Ask again at this time, counted like `now`: the next one is due, or one in flight
     /// [overdue](Coordinator::overdue).
     WaitUntil(Duration),
     /// Ask again when something has happened.
     Wait,
+    /// This checkpoint was one failure too many: end the attempt.
+    GiveUp(CheckpointId),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Running,
     /// The job wants to end: one more, then none.
     Ending,
-    /// The last one has been triggered, or none is wanted any more.
+    /// The last one has been triggered; it is the last, whatever becomes of it.
+    Final(CheckpointId),
+    /// None is wanted any more.
     Over,
 }
 
-/// Decides when to trigger which checkpoint: one at a time, numbered without gaps.
-#[derive(Clone, Debug)]
+/// Decides when to trigger which checkpoint, numbered without gaps, and when too many have failed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Coordinator {
     timing: Timing,
     phase: Phase,
     /// The last one that was triggered, or that was there before.
     last: CheckpointId,
-    /// Whether `last` is in flight, and since when.
-    since: Option<Duration>,
+    /// Those in flight, and since when.
+    in_flight: BTreeMap<CheckpointId, Duration>,
     /// When the next periodic one is due.
     due: Option<Duration>,
+    /// When the pause after the one that ended last is over.
+    rested: Duration,
     /// Whether one was asked for that is not due by time.
     asked: bool,
+    /// How many have failed since the last complete one.
+    failures: u32,
 }
 
 impl Coordinator {
@@ -58,51 +70,77 @@ impl Coordinator {
     #[must_use]
     pub fn new(timing: Timing, last: CheckpointId, now: Duration) -> Self {
         let due = timing.interval.map(|interval| now.saturating_add(interval));
-        Coordinator { timing, phase: Phase::Running, last, since: None, due, asked: false }
+        let (phase, in_flight) = (Phase::Running, BTreeMap::new());
+        Coordinator { timing, phase, last, in_flight, due, rested: now, asked: false, failures: 0 }
     }
 
-    /// The checkpoint in flight.
-    #[must_use]
-    pub fn in_flight(&self) -> Option<CheckpointId> {
-        self.since.map(|_| self.last)
+    /// The checkpoints in flight, the oldest first.
+    pub fn in_flight(&self) -> impl Iterator<Item = CheckpointId> {
+        self.in_flight.keys().copied()
     }
 
-    /// The checkpoint in flight, if it has taken too long: say [`on_failed`](Self::on_failed).
+    /// The oldest checkpoint that has taken too long: say [`on_failed`](Self::on_failed).
     #[must_use]
     pub fn overdue(&self, now: Duration) -> Option<CheckpointId> {
-        self.deadline().filter(|deadline| *deadline <= now).map(|_| self.last)
+        self.in_flight
+            .iter()
+            .find(|(_, since)| self.deadline(**since).is_some_and(|d| d <= now))
+            .map(|(id, _)| *id)
+    }
+
+    /// How many checkpoints have failed since the last complete one.
+    #[must_use]
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Whether no checkpoint will follow this one.
+    #[must_use]
+    pub fn is_final(&self, id: CheckpointId) -> bool {
+        self.phase == Phase::Final(id)
     }
 
     /// Asked at the time that [`Decision::WaitUntil`] named, or at any other.
     pub fn on_timer(&mut self, now: Duration) -> Decision {
-        if self.since.is_some() {
-            return self.deadline().filter(|d| *d > now).map_or(Decision::Wait, Decision::WaitUntil);
-        }
-        if self.phase == Phase::Over {
-            return Decision::Wait;
-        }
-        if self.phase == Phase::Ending {
-            self.phase = Phase::Over;
-            return self.trigger(now);
-        }
-        match self.due {
-            _ if self.asked => self.trigger(now),
-            Some(due) if due <= now => self.trigger(now),
-            Some(due) => Decision::WaitUntil(due),
-            None => Decision::Wait,
-        }
+        let room = self.in_flight.len() < self.timing.max_concurrent.max(1);
+        let due = match self.phase {
+            Phase::Ending if room => {
+                let decision = self.trigger(now);
+                self.phase = Phase::Final(self.last);
+                return decision;
+            }
+            Phase::Running if room => {
+                if self.asked || self.due.is_some_and(|due| due <= now) {
+                    return self.trigger(now);
+                }
+                self.due
+            }
+            _ => None,
+        };
+        let deadlines =
+            self.in_flight.values().filter_map(|since| self.deadline(*since)).filter(|d| *d > now);
+        deadlines.chain(due).min().map_or(Decision::Wait, Decision::WaitUntil)
     }
 
-    /// The manifest of this checkpoint has been written. Anything but the one in flight is ignored.
+    /// The manifest of this checkpoint has been written. Anything but those in flight is ignored.
     pub fn on_completed(&mut self, id: CheckpointId, now: Duration) -> Decision {
-        self.ended(id, now);
+        if self.ended(id, now) {
+            self.failures = 0;
+        }
         self.on_timer(now)
     }
 
-    /// This checkpoint will not complete. Its number is not used again: the records after its barrier belong to
-    /// the next.
+    /// This checkpoint will not complete. Its number is not used again: its records go with the next. Anything but
+    /// those in flight is ignored.
     pub fn on_failed(&mut self, id: CheckpointId, now: Duration) -> Decision {
-        self.ended(id, now);
+        if self.ended(id, now) {
+            self.failures = self.failures.saturating_add(1);
+            // After the final one there is no next.
+            if self.failures > self.timing.tolerable_failures || self.is_final(id) {
+                self.phase = Phase::Over;
+                return Decision::GiveUp(id);
+            }
+        }
         self.on_timer(now)
     }
 
@@ -113,7 +151,7 @@ impl Coordinator {
     }
 
     /// The job has reached the end of its input, or is to stop with a checkpoint: the last one follows as soon as
-    /// none is in flight, and none after it.
+    /// there is room for it, and none after it.
     pub fn on_final(&mut self, now: Duration) -> Decision {
         if self.phase == Phase::Running {
             self.phase = Phase::Ending;
@@ -126,22 +164,25 @@ impl Coordinator {
         self.phase = Phase::Over;
     }
 
-    fn deadline(&self) -> Option<Duration> {
-        Some(self.since?.saturating_add(self.timing.timeout?))
+    fn deadline(&self, since: Duration) -> Option<Duration> {
+        Some(since.saturating_add(self.timing.timeout?))
     }
 
-    fn ended(&mut self, id: CheckpointId, now: Duration) {
-        if self.in_flight() == Some(id) {
-            self.since = None;
+    /// Whether it was in flight.
+    fn ended(&mut self, id: CheckpointId, now: Duration) -> bool {
+        let ended = self.in_flight.remove(&id).is_some();
+        if ended {
             // After a slow one the pause counts, not the interval.
-            self.due = self.due.map(|due| due.max(now.saturating_add(self.timing.min_pause)));
+            self.rested = now.saturating_add(self.timing.min_pause);
+            self.due = self.due.map(|due| due.max(self.rested));
         }
+        ended
     }
 
     fn trigger(&mut self, now: Duration) -> Decision {
         self.last = self.last.next();
-        self.since = Some(now);
-        self.due = self.timing.interval.map(|interval| now.saturating_add(interval));
+        self.in_flight.insert(self.last, now);
+        self.due = self.timing.interval.map(|interval| now.saturating_add(interval).max(self.rested));
         self.asked = false;
         Decision::Trigger(self.last)
     }

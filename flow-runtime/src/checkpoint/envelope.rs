@@ -5,28 +5,49 @@ use bytes::Bytes;
 use super::{CheckpointError, Damage, Manifest};
 
 const MAGIC: &[u8; 8] = b"FLOWPART";
-const PART_FORMAT: u32 = 1;
+/// The payload as it is.
+pub(super) const PLAIN: u32 = 1;
+/// The payload in a frame of Zstandard.
+pub(super) const ZSTD: u32 = 2;
 const HEADER: usize = 24;
 
 const MANIFEST_MAGIC: &str = "flow-checkpoint ";
 
-/// The checksum of all files.
-pub(super) fn crc(bytes: &[u8]) -> u32 {
+/// The checksum of a manifest.
+fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
+/// The checksum of a part's payload. That of a compressed one covers the format too: taken for a plain one it would
+/// otherwise be sound.
+pub(super) fn part_crc(format: u32, payload: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    if format != PLAIN {
+        hasher.update(&format.to_le_bytes());
+    }
+    hasher.update(payload);
+    hasher.finalize()
+}
+
 /// What stands before the payload of a part.
-pub(super) fn part_header(payload: &[u8], crc: u32) -> Bytes {
+pub(super) fn part_header(format: u32, payload: &[u8], crc: u32) -> Bytes {
     let mut header = Vec::with_capacity(HEADER);
     header.extend_from_slice(MAGIC);
-    header.extend_from_slice(&PART_FORMAT.to_le_bytes());
+    header.extend_from_slice(&format.to_le_bytes());
     header.extend_from_slice(&(payload.len() as u64).to_le_bytes());
     header.extend_from_slice(&crc.to_le_bytes());
     header.into()
 }
 
-/// The payload of the part in `file`, without a copy, and its checksum.
-pub(super) fn open_part(path: &str, file: &Bytes) -> Result<(Bytes, u32), CheckpointError> {
+/// A part as it was found in its file, and as it was written: still compressed, if it was.
+pub(super) struct Part {
+    pub(super) format: u32,
+    pub(super) payload: Bytes,
+    pub(super) crc: u32,
+}
+
+/// The part in `file`, without a copy.
+pub(super) fn open_part(path: &str, file: &Bytes) -> Result<Part, CheckpointError> {
     let short = || {
         let damage = Damage::Length { expected: HEADER as u64, found: file.len() as u64 };
         CheckpointError::damaged(path, damage)
@@ -39,18 +60,18 @@ pub(super) fn open_part(path: &str, file: &Bytes) -> Result<(Bytes, u32), Checkp
     let (length, rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
     let (sum, payload) = rest.split_first_chunk::<4>().ok_or_else(short)?;
     let format = u32::from_le_bytes(*format);
-    if format != PART_FORMAT {
-        return Err(CheckpointError::Format { path: path.to_owned(), found: format, supported: PART_FORMAT });
+    if !(PLAIN..=ZSTD).contains(&format) {
+        return Err(CheckpointError::Format { path: path.to_owned(), found: format, supported: ZSTD });
     }
     let expected = u64::from_le_bytes(*length).saturating_add(HEADER as u64);
     if expected != file.len() as u64 {
         return Err(CheckpointError::damaged(path, Damage::Length { expected, found: file.len() as u64 }));
     }
-    let sum = u32::from_le_bytes(*sum);
-    if crc(payload) != sum {
+    let crc = u32::from_le_bytes(*sum);
+    if part_crc(format, payload) != crc {
         return Err(CheckpointError::damaged(path, Damage::Checksum));
     }
-    Ok((file.slice(HEADER..), sum))
+    Ok(Part { format, payload: file.slice(HEADER..), crc })
 }
 
 fn manifest_header(format: u32, body: &[u8]) -> String {

@@ -134,6 +134,16 @@ pub enum CheckpointError {
         /// Those that are there, newest first.
         available: Vec<CheckpointId>,
     },
+    /// Another run of the job, or of another one, holds the directory.
+    #[error(
+        "process {process} runs with the checkpoints in `{location}`; stop it first, or give this job a checkpoint directory of its own"
+    )]
+    InUse {
+        /// The store.
+        location: String,
+        /// The number of the process that holds it.
+        process: String,
+    },
     /// A directory that should have been empty.
     #[error("`{location}` already holds checkpoints; choose an empty directory")]
     NotEmpty {
@@ -149,6 +159,18 @@ pub enum CheckpointError {
         location: String,
         /// The number.
         id: CheckpointId,
+    },
+    /// A checkpoint took too long or could not be written, and was one too many to fail.
+    #[error("{}", too_many(*.id, *.failures, *.tolerable, .cause))]
+    Failed {
+        /// The checkpoint.
+        id: CheckpointId,
+        /// How many have failed since the last complete one.
+        failures: u32,
+        /// How many may.
+        tolerable: u32,
+        /// What went wrong with this one.
+        cause: String,
     },
     /// The location cannot be understood.
     #[error("`{url}` is no place for checkpoints: {problem}")]
@@ -201,7 +223,7 @@ impl CheckpointError {
     /// Whether another attempt can help: what the store refused now it may do later; the rest stays as it is.
     pub(crate) fn restartable(&self) -> bool {
         match self {
-            CheckpointError::Io { .. } => true,
+            CheckpointError::Io { .. } | CheckpointError::Failed { .. } => true,
             CheckpointError::Operator { cause, .. } => cause.restartable(),
             _ => false,
         }
@@ -263,4 +285,18 @@ fn choose_one_of(ids: &[CheckpointId]) -> String {
     }
     let some: Vec<_> = ids.iter().take(5).map(ToString::to_string).collect();
     format!("choose one of {}{}", some.join(", "), if ids.len() > 5 { ", .." } else { "" })
+}
+
+fn too_many(id: CheckpointId, failures: u32, tolerable: u32, cause: &str) -> String {
+    let remedy = "once the cause is mended the job goes on from its last complete checkpoint";
+    if failures <= tolerable {
+        return format!("checkpoint {id}, the last of this run, failed: {cause}; {remedy}");
+    }
+    let raise = "to bear more failures, raise --checkpoint-tolerable-failures";
+    match tolerable {
+        0 => format!("checkpoint {id} failed: {cause}; {remedy}; {raise}"),
+        _ => format!(
+            "checkpoint {id} failed, number {failures} in a row where {tolerable} may: {cause}; {remedy}; {raise}"
+        ),
+    }
 }

@@ -22,7 +22,11 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{CheckpointError, CheckpointId, Merge, PartFile, Store};
+use super::{CheckpointError, CheckpointId, Compression, Merge, PartFile, Store};
+use crate::{
+    failpoint::{Point, reach},
+    worker::Tries,
+};
 
 /// As many files are read at most at a restore.
 const MAX_FILES: usize = 32;
@@ -40,7 +44,7 @@ pub(crate) struct NewSegment {
 type Reply = oneshot::Sender<Result<Vec<PartFile>, CheckpointError>>;
 
 enum Order {
-    Append { checkpoint: CheckpointId, segment: Option<NewSegment>, reply: Reply },
+    Append { checkpoint: CheckpointId, segment: Option<NewSegment>, tries: Tries, reply: Reply },
     Compacted { generation: u64, merged: usize, result: Result<PartFile, CheckpointError> },
 }
 
@@ -54,7 +58,7 @@ impl StateLog {
     /// Starts a log whose first segments lie in `files`. `name` is for the names of files.
     pub(crate) fn start(
         tokio: &Handle,
-        store: Store,
+        (store, compression): (Store, Compression),
         name: String,
         merge: Merge,
         files: Vec<PartFile>,
@@ -63,6 +67,7 @@ impl StateLog {
         let broken = Arc::new(AtomicBool::new(false));
         let log = Log {
             store,
+            compression,
             name,
             merge,
             files,
@@ -89,9 +94,10 @@ impl StateLog {
         &self,
         checkpoint: CheckpointId,
         segment: Option<NewSegment>,
+        tries: Tries,
     ) -> impl Future<Output = Result<Vec<PartFile>, CheckpointError>> + use<> {
         let (reply, answer) = oneshot::channel();
-        let sent = self.orders.send(Order::Append { checkpoint, segment, reply });
+        let sent = self.orders.send(Order::Append { checkpoint, segment, tries, reply });
         async move {
             let gone = || CheckpointError::Encode { cause: "the job ended meanwhile".to_owned() };
             sent.map_err(|_| gone())?;
@@ -102,6 +108,7 @@ impl StateLog {
 
 struct Log {
     store: Store,
+    compression: Compression,
     name: String,
     merge: Merge,
     /// The base and what has changed since, as far as it is written.
@@ -123,8 +130,8 @@ impl Log {
     async fn run(mut self, mut inbox: UnboundedReceiver<Order>) {
         while let Some(order) = inbox.recv().await {
             match order {
-                Order::Append { checkpoint, segment, reply } => {
-                    let result = self.append(checkpoint, segment).await;
+                Order::Append { checkpoint, segment, tries, reply } => {
+                    let result = self.append(checkpoint, segment, tries).await;
                     // A checkpoint that was given up does not wait for it.
                     let _ = reply.send(result);
                     self.compact();
@@ -147,6 +154,7 @@ impl Log {
         &mut self,
         checkpoint: CheckpointId,
         segment: Option<NewSegment>,
+        tries: Tries,
     ) -> Result<Vec<PartFile>, CheckpointError> {
         if let Some(NewSegment { whole, encoded }) = segment {
             let encoded = match encoded.await {
@@ -154,6 +162,7 @@ impl Log {
                 Err(panic) => Err(CheckpointError::Encode { cause: panic.to_string() }),
             };
             let bytes = encoded.inspect_err(|_| self.broken.store(true, Ordering::Relaxed))?;
+            reach(Point::SnapshotEncoded);
             if whole {
                 self.pending.clear();
                 self.broken.store(false, Ordering::Relaxed);
@@ -170,7 +179,9 @@ impl Log {
         while let Some((whole, bytes)) = self.pending.first() {
             let kind = if *whole { "state" } else { "changes" };
             let name = format!("{}-{kind}", self.name);
-            let file = self.store.put_part(checkpoint, &name, bytes.clone()).await?;
+            let put = || self.store.put_compressed(checkpoint, &name, bytes.clone(), self.compression);
+            let file = tries.run(put).await?;
+            reach(Point::StateWritten);
             if *whole {
                 self.generation += 1;
                 self.replace(self.files.len(), file, false);
@@ -210,7 +221,8 @@ impl Log {
         }
         let Some(orders) = self.orders.upgrade() else { return };
         self.compacting = true;
-        let (store, files, with) = (self.store.clone(), self.files.clone(), self.merge);
+        let (store, compression, files, with) =
+            (self.store.clone(), self.compression, self.files.clone(), self.merge);
         let (checkpoint, name, generation) = (self.last, format!("{}-state", self.name), self.generation);
         tokio::spawn(async move {
             let merged = files.len();
@@ -220,7 +232,7 @@ impl Log {
                     segments.push(store.get_part(file).await?);
                 }
                 let base = merge(with, segments, true).await?;
-                store.put_held_part(checkpoint, &name, base).await
+                store.put_held(checkpoint, &name, base, compression).await
             };
             let result = result.await;
             let _ = orders.send(Order::Compacted { generation, merged, result });

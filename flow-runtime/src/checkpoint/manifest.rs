@@ -95,9 +95,9 @@ pub struct SinkPart {
 pub struct PartFile {
     /// Where it lies, relative to the store.
     pub path: String,
-    /// The length of its payload.
+    /// The length of its payload, as it lies there: of a compressed one, what is left of it.
     pub bytes: u64,
-    /// The CRC-32 of its payload.
+    /// The checksum of its payload.
     pub crc: u32,
 }
 
@@ -128,6 +128,30 @@ impl Manifest {
     #[must_use]
     pub fn operator(&self, uid: &str) -> Option<&OperatorEntry> {
         self.operators.iter().find(|o| o.uid == uid)
+    }
+
+    /// A number for the operators that have something to remember: as long as it is the same, a program can take up
+    /// what another left.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mut operators: Vec<_> = self.operators.iter().map(|o| [&o.uid, &o.kind]).collect();
+        operators.sort_unstable();
+        let bytes = operators.into_iter().flatten().flat_map(|text| text.bytes().chain([0xff]));
+        // FNV-1a (draft-eastlake-fnv).
+        bytes
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    /// This checkpoint again, under the next number and without some of its transactions, which nobody will commit
+    /// then.
+    pub(crate) fn without(&self, dropped: impl Fn(&SinkPart) -> bool) -> Self {
+        let mut next = Manifest::new(self.job.clone(), self.id.next(), self.max_parallelism);
+        next.finished = self.finished;
+        next.operators = self.operators.clone();
+        next.sources = self.sources.clone();
+        next.states = self.states.clone();
+        next.sinks = self.sinks.iter().filter(|part| !dropped(part)).cloned().collect();
+        next
     }
 
     /// The splits of a source, of all its subtasks.

@@ -6,6 +6,7 @@
 //! <dir>/chk-0000000012/words.sum-3-state.5b1f0c9ad2e7443a-3.part      all of one subtask's state
 //! <dir>/chk-0000000013/words.sum-3-changes.5b1f0c9ad2e7443a-7.part    what has changed of it since
 //! <dir>/chk-0000000013/manifest                                       written last
+//! <dir>/lock                                                          held by the run that writes here
 //! ```
 //!
 //! **A checkpoint exists iff its manifest does.** Parts are written first, in any order; the manifest appears at
@@ -17,9 +18,14 @@
 //! when no manifest that stays names it and none that is in the making will, and touches nothing that is newer than the
 //! newest manifest. Files that are not ours are left alone.
 //!
+//! A checkpoint that took too long, or one of whose files could not be written, has failed: it gets no manifest, and
+//! what was written of it goes once a later one is complete. Where the writing of the manifest itself failed, it may be
+//! there all the same; such a checkpoint is whole, and as good to resume from as any.
+//!
 //! The bytes are described in `docs/checkpoint-format.md`. This crate reads the format that it writes, and refuses
 //! every other one by its number.
 
+mod compression;
 mod decide;
 mod envelope;
 mod error;
@@ -27,6 +33,7 @@ mod fingerprint;
 mod held;
 mod id;
 mod location;
+mod lock;
 mod log;
 mod manifest;
 mod merge;
@@ -37,10 +44,12 @@ mod retain;
 mod snapshot;
 mod store;
 
+pub use compression::Compression;
 pub use decide::{Coordinator, Decision, Timing};
 pub use error::{CheckpointError, Damage};
 pub use fingerprint::Vanished;
 pub use id::CheckpointId;
+pub use lock::Lock;
 pub(crate) use log::{NewSegment, StateLog};
 pub use manifest::{Manifest, OperatorEntry, PartFile, SinkPart, SourcePart, SplitState, StatePart};
 pub(crate) use merge::{Merge, merge_segments};

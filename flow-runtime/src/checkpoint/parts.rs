@@ -5,7 +5,10 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, WriteMultipart, path::Path};
 
-use super::{CheckpointError, CheckpointId, Damage, PartFile, Store, envelope, store::folder};
+use super::{
+    CheckpointError, CheckpointId, Compression, Damage, PartFile, Store, compression, envelope, store::folder,
+};
+use crate::failpoint::{Point, may_fail};
 
 /// Object stores take up to 5 GB in one request; well below that several requests at once are also faster.
 const LARGE: usize = 64 << 20;
@@ -24,21 +27,35 @@ impl Store {
         name: &str,
         payload: Bytes,
     ) -> Result<PartFile, CheckpointError> {
-        let path = self.new_path(id, name);
-        self.write_part(path, payload).await
+        self.put(self.new_path(id, name), envelope::PLAIN, payload).await
     }
 
-    /// As [`put_part`](Self::put_part), for a part that only a later checkpoint will name: it stays until it is
-    /// [released](Self::release).
-    pub(super) async fn put_held_part(
+    /// As [`put_part`](Self::put_part), compressed on the way; [`get_part`](Self::get_part) gives it back as it was.
+    ///
+    /// # Errors
+    /// When the store refuses.
+    pub async fn put_compressed(
         &self,
         id: CheckpointId,
         name: &str,
         payload: Bytes,
+        compression: Compression,
+    ) -> Result<PartFile, CheckpointError> {
+        self.pack_and_put(self.new_path(id, name), payload, compression).await
+    }
+
+    /// As [`put_compressed`](Self::put_compressed), for a part that only a later checkpoint will name: it stays until it
+    /// is [released](Self::release).
+    pub(super) async fn put_held(
+        &self,
+        id: CheckpointId,
+        name: &str,
+        payload: Bytes,
+        compression: Compression,
     ) -> Result<PartFile, CheckpointError> {
         let path = self.new_path(id, name);
         self.inner.held.hold(&path);
-        let written = self.write_part(path.clone(), payload).await;
+        let written = self.pack_and_put(path.clone(), payload, compression).await;
         if written.is_err() {
             self.release(&path, CheckpointId(0));
         }
@@ -52,11 +69,28 @@ impl Store {
         format!("{}/{}.{:016x}-{number}.part", folder(id), file_name(name), self.inner.run)
     }
 
-    async fn write_part(&self, path: String, payload: Bytes) -> Result<PartFile, CheckpointError> {
-        let crc = envelope::crc(&payload);
-        let header = envelope::part_header(&payload, crc);
+    async fn pack_and_put(
+        &self,
+        path: String,
+        payload: Bytes,
+        compression: Compression,
+    ) -> Result<PartFile, CheckpointError> {
+        match compression {
+            Compression::None => self.put(path, envelope::PLAIN, payload).await,
+            Compression::Zstd => {
+                let work = move || compression::compress(&payload);
+                let payload = self.blocking("compress", path.clone(), work).await?;
+                self.put(path, envelope::ZSTD, payload).await
+            }
+        }
+    }
+
+    async fn put(&self, path: String, format: u32, payload: Bytes) -> Result<PartFile, CheckpointError> {
+        let crc = envelope::part_crc(format, &payload);
+        let header = envelope::part_header(format, &payload, crc);
         let bytes = payload.len() as u64;
         let at = self.path(&path)?;
+        may_fail(Point::PutPart).map_err(|e| CheckpointError::io("write", &path, e))?;
         let written = if self.inner.local.is_none() && payload.len() > LARGE {
             upload(&self.inner.objects, &at, [header, payload]).await
         } else {
@@ -73,11 +107,15 @@ impl Store {
     pub async fn get_part(&self, part: &PartFile) -> Result<Bytes, CheckpointError> {
         let missing = || CheckpointError::damaged(&part.path, Damage::Missing);
         let file = self.read(&part.path).await?.ok_or_else(missing)?;
-        let (payload, crc) = envelope::open_part(&part.path, &file)?;
-        if payload.len() as u64 != part.bytes || crc != part.crc {
+        let found = envelope::open_part(&part.path, &file)?;
+        if found.payload.len() as u64 != part.bytes || found.crc != part.crc {
             return Err(CheckpointError::damaged(&part.path, Damage::Replaced));
         }
-        Ok(payload)
+        if found.format == envelope::PLAIN {
+            return Ok(found.payload);
+        }
+        compression::decompress(&found.payload)
+            .map_err(|e| CheckpointError::damaged(&part.path, Damage::Content(e.to_string())))
     }
 
     /// `None` when there is no such file.

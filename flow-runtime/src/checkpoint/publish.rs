@@ -9,6 +9,7 @@ use super::{
     CheckpointError, CheckpointId, Damage, Manifest, Store, envelope,
     store::{CONCURRENCY, MANIFEST, folder},
 };
+use crate::failpoint::{Point, may_fail};
 
 /// What [`Store::manifests`] finds.
 pub type Found = Vec<(CheckpointId, Result<Manifest, CheckpointError>)>;
@@ -45,6 +46,7 @@ impl Store {
 
     async fn publish(&self, id: CheckpointId, path: &str, file: Bytes) -> Result<(), CheckpointError> {
         let at = self.path(path)?;
+        may_fail(Point::PutManifest).map_err(|e| CheckpointError::io("write", path, e))?;
         match self.inner.objects.put_opts(&at, file.clone().into(), PutMode::Create.into()).await {
             Ok(_) => Ok(()),
             Err(ObjectError::AlreadyExists { .. } | ObjectError::Precondition { .. }) => {

@@ -208,19 +208,28 @@ impl Restored {
     /// When the store refuses or a part is damaged.
     pub async fn load(store: &Store, manifest: Manifest) -> Result<Self, CheckpointError> {
         let states = read(store, manifest.states.iter().flat_map(|s| &s.files)).await?;
-        let sinks = read(store, manifest.sinks.iter().map(|s| &s.file)).await?;
-        let (mut by_state, mut by_sink) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
         let uids = manifest.states.iter().flat_map(|part| part.files.iter().map(|_| &part.uid));
+        let mut by_state = HashMap::<_, Vec<_>>::new();
         for (uid, segment) in uids.zip(states) {
             by_state.entry(uid.clone()).or_default().push(segment);
         }
+        Ok(Restored { states: by_state, ..Self::load_handles(store, manifest).await? })
+    }
+
+    /// Reads and verifies the transactions alone, for somebody who does not run the job.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(crate) async fn load_handles(store: &Store, manifest: Manifest) -> Result<Self, CheckpointError> {
+        let sinks = read(store, manifest.sinks.iter().map(|s| &s.file)).await?;
+        let mut by_sink = HashMap::<_, Vec<_>>::new();
         for (part, bytes) in manifest.sinks.iter().zip(sinks) {
             by_sink.entry(part.uid.clone()).or_default().push((part.subtask, part.checkpoint, bytes));
         }
         for handles in by_sink.values_mut() {
             handles.sort_by_key(|(subtask, checkpoint, _)| (*checkpoint, *subtask));
         }
-        Ok(Restored { manifest, of_this_run: false, states: by_state, handles: by_sink })
+        Ok(Restored { manifest, of_this_run: false, states: HashMap::new(), handles: by_sink })
     }
 
     /// The files of a subtask's state, where new changes may be added to them. That takes files of this very

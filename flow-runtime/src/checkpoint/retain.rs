@@ -9,6 +9,7 @@ use super::{
     CheckpointError, CheckpointId, Store,
     store::{CONCURRENCY, MANIFEST, folder},
 };
+use crate::failpoint::{Point, reach};
 
 impl Store {
     /// Keeps the newest `keep` checkpoints (at least one) and deletes the older ones, together with all parts that
@@ -62,8 +63,37 @@ impl Store {
         self.remove_empty(emptied).await
     }
 
+    /// Deletes all checkpoints and everything that belongs to any, for a job whose end nobody will resume from.
+    ///
+    /// Manifests go first, and among them the newest last: a crash in between leaves that one, whole, and not an older
+    /// one whose transactions have been committed long ago.
+    ///
+    /// # Errors
+    /// When the store refuses; what is left is sound then.
+    pub async fn delete_checkpoints(&self) -> Result<(), CheckpointError> {
+        drop(self.inner.publishing.lock().await);
+        let mut ids = self.folders().await?;
+        ids.sort_unstable();
+        let (mut manifests, mut parts) = (Vec::new(), Vec::new());
+        for id in &ids {
+            for name in self.files(*id).await? {
+                let path = format!("{}/{name}", folder(*id));
+                if name == MANIFEST {
+                    manifests.push(path);
+                } else if is_ours(&name) {
+                    parts.push(path);
+                }
+            }
+        }
+        for manifest in manifests {
+            self.delete_all(vec![manifest]).await?;
+        }
+        self.delete_all(parts).await?;
+        self.remove_empty(ids.into_iter().map(folder).collect()).await
+    }
+
     /// The numbers of all checkpoints that have a folder, complete or not.
-    pub(super) async fn folders(&self) -> Result<Vec<CheckpointId>, CheckpointError> {
+    pub(crate) async fn folders(&self) -> Result<Vec<CheckpointId>, CheckpointError> {
         let names = match &self.inner.local {
             // Not through the object store, which gives up on a name that is not UTF-8, even on one beside ours.
             Some(dir) => {
@@ -98,7 +128,9 @@ impl Store {
                 if let Some(dir) = &self.inner.local {
                     // The object store refuses the names of its own unfinished files.
                     let file = dir.join(&path);
-                    return self.blocking("delete", path, move || gone(fs::remove_file(file))).await;
+                    self.blocking("delete", path, move || gone(fs::remove_file(file))).await?;
+                    reach(Point::FileDeleted);
+                    return Ok(());
                 }
                 match self.inner.objects.delete(&self.path(&path)?).await {
                     Ok(()) | Err(ObjectError::NotFound { .. }) => Ok(()),
@@ -122,7 +154,7 @@ impl Store {
         .await
     }
 
-    async fn blocking<T: Send + 'static>(
+    pub(super) async fn blocking<T: Send + 'static>(
         &self,
         action: &'static str,
         path: String,

@@ -85,6 +85,13 @@ impl Store {
         Self::new(Arc::new(InMemory::new()), Path::default(), None, "memory".to_owned())
     }
 
+    /// A store in any object store, such as one that this crate cannot open by URL. `location` says where it is, for
+    /// messages.
+    #[must_use]
+    pub fn over(objects: Arc<dyn ObjectStore>, location: impl Into<String>) -> Self {
+        Self::new(objects, Path::default(), None, location.into())
+    }
+
     fn local(dir: PathBuf) -> Result<Self, CheckpointError> {
         let dir =
             dir.canonicalize().map_err(|e| CheckpointError::io("open", dir.display().to_string(), e))?;

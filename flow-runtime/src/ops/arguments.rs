@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::PossibleValue};
 
+use super::restart;
 use crate::{
-    checkpoint::RestoreRequest,
+    checkpoint::{Compression, RestoreRequest},
     error::Error,
     plan::Plan,
-    worker::{Config, Restart},
+    worker::{Config, Restart, Retention},
 };
 
 /// The heading under which `--help` lists them.
@@ -28,12 +29,33 @@ pub(super) struct JobArguments {
     /// from it. Without, checkpoints live in memory
     #[arg(long, value_name = "URL")]
     checkpoint_dir: Option<String>,
-    /// How often to take a checkpoint, as in 500ms or 10s [default: 10s]
+    /// How often to take a checkpoint, as in 500ms or 10s [default: the pipeline's, then 10s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     checkpoint_interval: Option<Duration>,
-    /// Complete checkpoints to keep
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    retain: usize,
+    /// When a checkpoint that is not complete has failed [default: the pipeline's, then 10m]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    checkpoint_timeout: Option<Duration>,
+    /// The least time from the end of one checkpoint to the next [default: the pipeline's, then none]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    checkpoint_min_pause: Option<Duration>,
+    /// How many checkpoints may be in flight [default: the pipeline's, then 1]
+    #[arg(long, value_name = "N")]
+    checkpoint_max_concurrent: Option<usize>,
+    /// How many checkpoints may fail in a row; one more restarts the job [default: the pipeline's, then 0]
+    #[arg(long, value_name = "N")]
+    checkpoint_tolerable_failures: Option<u32>,
+    /// How to write state [default: the pipeline's, then none]
+    #[arg(long, value_enum, value_name = "HOW")]
+    checkpoint_compression: Option<Compression>,
+    /// What becomes of the checkpoints when the job is stopped [default: the pipeline's, then retain]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    checkpoint_on_cancel: Option<Retention>,
+    /// What becomes of the checkpoints when the job has read all its input [default: the pipeline's, then retain]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    checkpoint_on_success: Option<Retention>,
+    /// Complete checkpoints to keep [default: the pipeline's, then 3]
+    #[arg(long, value_name = "N")]
+    retain: Option<usize>,
     /// Restore this checkpoint, not the newest: DIR or DIR/chk-N
     #[arg(long, value_name = "PATH", conflicts_with = "fresh")]
     from: Option<String>,
@@ -46,26 +68,11 @@ pub(super) struct JobArguments {
     /// Resume although the pipeline no longer has operators whose state the checkpoint holds
     #[arg(long)]
     allow_dropped_state: bool,
-    /// What to do when the job fails
-    #[arg(long, value_enum, default_value_t = Strategy::Exponential)]
-    restart: Strategy,
-    /// Restarts before giving up; in a row without progress, for `exponential`
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    restart_attempts: u32,
-    /// The pause before a restart; the first one, for `exponential`
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = humantime::parse_duration)]
-    restart_delay: Duration,
-}
-
-/// The names of [`Restart`] on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Strategy {
-    /// Give up at once
-    Never,
-    /// Try again after the same pause each time
-    FixedDelay,
-    /// Double the pause each time, up to a minute
-    Exponential,
+    /// What to do when the job fails: none, fixed-delay:attempts=3,delay=1s,
+    /// exponential:initial=100ms,max=1m,multiplier=2,attempts=10,reset-after=1h or failure-rate:max=3,per=5m,delay=10s
+    /// [default: the pipeline's, then exponential]
+    #[arg(long, value_name = "STRATEGY", value_parser = restart::parse)]
+    restart: Option<Restart>,
 }
 
 impl JobArguments {
@@ -78,7 +85,15 @@ impl JobArguments {
         config.max_parallelism = self.max_parallelism.unwrap_or(config.max_parallelism);
         config.checkpoint_dir = self.checkpoint_dir;
         config.checkpoint_interval = self.checkpoint_interval.or(config.checkpoint_interval);
-        config.retain = self.retain;
+        config.checkpoint_timeout = self.checkpoint_timeout.unwrap_or(config.checkpoint_timeout);
+        config.checkpoint_min_pause = self.checkpoint_min_pause.unwrap_or(config.checkpoint_min_pause);
+        config.checkpoint_max_concurrent =
+            self.checkpoint_max_concurrent.unwrap_or(config.checkpoint_max_concurrent);
+        config.tolerable_failures = self.checkpoint_tolerable_failures.unwrap_or(config.tolerable_failures);
+        config.compression = self.checkpoint_compression.unwrap_or(config.compression);
+        config.on_cancel = self.checkpoint_on_cancel.unwrap_or(config.on_cancel);
+        config.on_success = self.checkpoint_on_success.unwrap_or(config.on_success);
+        config.retain = self.retain.unwrap_or(config.retain);
         config.restore = match (self.from, self.fresh) {
             (Some(path), _) => RestoreRequest::From(path),
             (None, true) => RestoreRequest::Fresh,
@@ -86,14 +101,33 @@ impl JobArguments {
         };
         config.allow_older_checkpoint = self.allow_older_checkpoint;
         config.allow_dropped_state = self.allow_dropped_state;
-        let attempts = self.restart_attempts;
-        config.restart = match self.restart {
-            Strategy::Never => Restart::Never,
-            Strategy::FixedDelay => Restart::FixedDelay { attempts, delay: self.restart_delay },
-            Strategy::Exponential => {
-                Restart::Exponential { attempts, initial: self.restart_delay, max: Duration::from_secs(60) }
-            }
-        };
+        config.restart = self.restart.unwrap_or(config.restart);
         Ok(config)
+    }
+}
+
+impl ValueEnum for Compression {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Compression::None, Compression::Zstd]
+    }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Compression::None => PossibleValue::new("none"),
+            Compression::Zstd => PossibleValue::new("zstd"),
+        })
+    }
+}
+
+impl ValueEnum for Retention {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Retention::Retain, Retention::Delete]
+    }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            Retention::Retain => PossibleValue::new("retain").help("They stay"),
+            Retention::Delete => {
+                PossibleValue::new("delete").help("They are deleted, and the next run begins anew")
+            }
+        })
     }
 }

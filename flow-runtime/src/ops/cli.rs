@@ -1,6 +1,6 @@
 //! `flow::run`: the command line of a job's binary.
 
-use std::{marker::PhantomData, process::ExitCode};
+use std::{ffi::OsString, marker::PhantomData, process::ExitCode};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use tracing_subscriber::EnvFilter;
@@ -8,13 +8,15 @@ use tracing_subscriber::EnvFilter;
 use super::{
     PlanFormat,
     arguments::{HEADING, JobArguments},
-    render, signals,
+    checkpoints, render,
+    show::Answer,
+    signals, txn,
 };
 use crate::{
     error::Error,
     job::{Definition, Job},
     plan::Plan,
-    worker::{Ending, Stop, Summary, run_until},
+    worker::{Config, Ending, Stop, Summary, run_until},
 };
 
 /// A function under `#[pipeline]` that [`run`] can call: without arguments, or with a reference to a type that
@@ -49,12 +51,18 @@ impl<A: Args, D: Definition, F: FnOnce(&A) -> Job<D>> Entry<PhantomData<A>> for 
 }
 
 /// The command line of a job: runs it until it ends (exit code 0), fails for good (1) or is stopped by a signal (0
-/// after a last checkpoint). `plan` shows its plan and runs nothing. Bad arguments exit with 2.
+/// after a last checkpoint). `plan` shows its plan and runs nothing, `checkpoints` shows and verifies what is in a
+/// checkpoint directory, `txn` lists and settles transactions in doubt. Bad arguments exit with 2.
 ///
 /// Logs go to stderr; `RUST_LOG` chooses which.
 ///
 /// See `examples/word_count.rs`.
 pub fn run<A, E: Entry<A>>(entry: E) -> ExitCode {
+    run_from(entry, std::env::args_os())
+}
+
+/// As [`run`], with these arguments, the first of which is the name of the program.
+pub fn run_from<A, E: Entry<A>>(entry: E, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let plan = E::Definition::PLAN;
     let command = match command::<A, E>(plan) {
         Ok(command) => command,
@@ -63,31 +71,75 @@ pub fn run<A, E: Entry<A>>(entry: E) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let matches = match command.clone().try_get_matches() {
+    let matches = match command.clone().try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return usage(&error),
     };
-    if let Some(matches) = matches.subcommand_matches("plan") {
-        let format = matches.get_one::<PlanFormat>("format").copied().unwrap_or(PlanFormat::Text);
-        // A closed pipe, as of `head`, is no failure.
-        let _ = std::io::Write::write_all(&mut std::io::stdout(), render(plan, format).as_bytes());
-        return ExitCode::SUCCESS;
+    match matches.subcommand() {
+        Some(("plan", matches)) => {
+            let format = matches.get_one::<PlanFormat>("format").copied().unwrap_or(PlanFormat::Text);
+            print(&render(plan, format));
+            return ExitCode::SUCCESS;
+        }
+        Some((checkpoints::NAME, matches)) => return answer(checkpoints::run(plan, matches)),
+        Some((txn::NAME, txn_matches)) => {
+            // The job's own arguments come after `--`.
+            let arguments = [OsString::from(plan.name)].into_iter().chain(txn::job_arguments(txn_matches));
+            start_log();
+            let matches = match command.clone().try_get_matches_from(arguments) {
+                Ok(matches) => matches,
+                Err(error) => return usage(&error),
+            };
+            return match prepare(entry, &command, &matches) {
+                Ok((job, config)) => answer(config.and_then(|config| txn::run(&job, &config, txn_matches))),
+                Err(code) => code,
+            };
+        }
+        _ => {}
     }
     start_log();
-    let job_arguments = match JobArguments::from_arg_matches(&matches) {
-        Ok(arguments) => arguments,
-        Err(error) => return usage(&error.format(&mut command.clone())),
+    let (job, config) = match prepare(entry, &command, &matches) {
+        Ok(prepared) => prepared,
+        Err(code) => return code,
     };
-    let job = match entry.job(&matches) {
-        Ok(job) => job,
-        Err(error) => return usage(&error.format(&mut command.clone())),
-    };
-    let outcome = job_arguments.config(plan).and_then(|config| {
+    let outcome = config.and_then(|config| {
         let stop = Stop::default();
         signals::listen(stop.clone());
         run_until(&job, &config, &stop)
     });
     report(plan, outcome)
+}
+
+/// The job and its configuration, or the exit code for arguments that are wrong.
+#[allow(clippy::type_complexity, reason = "it is taken apart at once")]
+fn prepare<A, E: Entry<A>>(
+    entry: E,
+    command: &Command,
+    matches: &ArgMatches,
+) -> Result<(Job<E::Definition>, Result<Config, Error>), ExitCode> {
+    let bad = |error: clap::Error| usage(&error.format(&mut command.clone()));
+    let arguments = JobArguments::from_arg_matches(matches).map_err(bad)?;
+    let job = entry.job(matches).map_err(bad)?;
+    Ok((job, arguments.config(E::Definition::PLAN)))
+}
+
+/// Prints what a command has found.
+fn answer(answer: Result<Answer, Error>) -> ExitCode {
+    match answer {
+        Ok(Answer { text, good }) => {
+            print(&text);
+            if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print(text: &str) {
+    // A closed pipe, as of `head`, is no failure.
+    let _ = std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes());
 }
 
 fn command<A, E: Entry<A>>(plan: &'static Plan) -> Result<Command, String> {
@@ -117,6 +169,8 @@ fn command<A, E: Entry<A>>(plan: &'static Plan) -> Result<Command, String> {
         .about(format!("The streaming job `{}`", plan.name))
         .next_help_heading(HEADING)
         .subcommand(plan_command)
+        .subcommand(checkpoints::command())
+        .subcommand(txn::command())
         .subcommand_negates_reqs(true)
         .args_conflicts_with_subcommands(true))
 }

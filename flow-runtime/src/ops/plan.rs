@@ -1,10 +1,14 @@
 //! The plan, for people and programs.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::plan::{Guarantee, Mode, OperatorPlan, Plan, Ship};
+use crate::{
+    checkpoint::Compression,
+    plan::{Guarantee, Mode, OperatorPlan, Plan, Ship},
+    worker::Retention,
+};
 
 /// How to print a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +42,48 @@ pub fn render(plan: &Plan, format: PlanFormat) -> String {
 fn header(plan: &Plan) -> String {
     let mut words = vec![guarantee(plan.guarantee).replace('_', " ")];
     words.push(if plan.mode == Mode::Batch { "batch".to_owned() } else { "streaming".to_owned() });
-    if let Some(interval) = plan.checkpoint {
-        words.push(format!("checkpoint every {interval:?}"));
-    }
+    words.extend(checkpoint(plan));
     if let Some(parallelism) = plan.parallelism {
         words.push(format!("parallelism {parallelism}"));
     }
     if let Some(max) = plan.max_parallelism {
         words.push(format!("max parallelism {max}"));
     }
+    if let Some(restart) = plan.restart {
+        words.push(format!("restart {}", super::restart::show(&restart)));
+    }
     words.join(", ")
+}
+
+/// What the pipeline says of its checkpoints.
+fn checkpoint(plan: &Plan) -> Vec<String> {
+    let said = &plan.checkpoint;
+    let time = humantime::format_duration;
+    let mut words = Vec::new();
+    words.extend(said.interval.map(|interval| format!("checkpoint every {}", time(interval))));
+    words.extend(said.timeout.map(|timeout| format!("checkpoint timeout {}", time(timeout))));
+    words.extend(said.min_pause.map(|pause| format!("{} between checkpoints", time(pause))));
+    words.extend(said.max_concurrent.map(|max| format!("up to {max} checkpoints at a time")));
+    words.extend(said.tolerable_failures.map(|n| format!("{n} failed checkpoints in a row tolerable")));
+    words.extend(said.retain.map(|n| format!("{n} checkpoints kept")));
+    words.extend(said.compression.map(|compression| format!("compression {}", compressed(compression))));
+    words.extend(said.on_cancel.map(|what| format!("checkpoints {} on cancel", kept(what))));
+    words.extend(said.on_success.map(|what| format!("checkpoints {} on success", kept(what))));
+    words
+}
+
+fn compressed(compression: Compression) -> &'static str {
+    match compression {
+        Compression::None => "none",
+        Compression::Zstd => "zstd",
+    }
+}
+
+fn kept(retention: Retention) -> &'static str {
+    match retention {
+        Retention::Retain => "retained",
+        Retention::Delete => "deleted",
+    }
 }
 
 fn guarantee(guarantee: Guarantee) -> &'static str {
@@ -143,6 +179,10 @@ fn mermaid(plan: &Plan, prefix: &str, out: &mut String) {
     }
 }
 
+fn milliseconds(time: Option<Duration>) -> Option<u64> {
+    time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+}
+
 fn to_json(plan: &Plan) -> Value {
     let operators: Vec<_> = plan
         .operators
@@ -168,10 +208,56 @@ fn to_json(plan: &Plan) -> Value {
         "name": plan.name,
         "guarantee": guarantee(plan.guarantee),
         "mode": if plan.mode == Mode::Batch { "batch" } else { "streaming" },
-        "checkpoint_ms": plan.checkpoint.map(|interval| interval.as_millis()),
+        "checkpoint_ms": milliseconds(plan.checkpoint.interval),
+        "checkpoint": {
+            "timeout_ms": milliseconds(plan.checkpoint.timeout),
+            "min_pause_ms": milliseconds(plan.checkpoint.min_pause),
+            "max_concurrent": plan.checkpoint.max_concurrent,
+            "tolerable_failures": plan.checkpoint.tolerable_failures,
+            "retain": plan.checkpoint.retain,
+            "compression": plan.checkpoint.compression.map(compressed),
+            "on_cancel": plan.checkpoint.on_cancel.map(kept),
+            "on_success": plan.checkpoint.on_success.map(kept),
+        },
+        "restart": plan.restart.as_ref().map(super::restart::show),
         "parallelism": plan.parallelism,
         "max_parallelism": plan.max_parallelism,
         "operators": operators,
         "edges": edges,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{plan::CheckpointPlan, worker::Restart};
+
+    static PLAN: Plan = Plan {
+        name: "p",
+        guarantee: Guarantee::ExactlyOnce,
+        mode: Mode::Streaming,
+        checkpoint: CheckpointPlan::new()
+            .interval(Duration::from_secs(90))
+            .max_concurrent(2)
+            .compression(Compression::Zstd)
+            .on_cancel(Retention::Delete),
+        restart: Some(Restart::FixedDelay { attempts: 3, delay: Duration::from_secs(1) }),
+        parallelism: None,
+        max_parallelism: None,
+        operators: &[],
+        edges: &[],
+    };
+
+    #[test]
+    fn what_is_said_of_checkpoints_and_restarts_is_shown() {
+        assert_eq!(
+            render(&PLAN, PlanFormat::Text),
+            "p: exactly once, streaming, checkpoint every 1m 30s, up to 2 checkpoints at a time, compression zstd, checkpoints deleted on cancel, restart fixed-delay:attempts=3,delay=1s\n"
+        );
+        let json: Value = serde_json::from_str(&render(&PLAN, PlanFormat::Json)).unwrap();
+        assert_eq!(json["checkpoint_ms"], 90_000);
+        assert_eq!(json["checkpoint"]["max_concurrent"], 2);
+        assert_eq!(json["checkpoint"]["timeout_ms"], Value::Null);
+        assert_eq!(json["restart"], "fixed-delay:attempts=3,delay=1s");
+    }
 }

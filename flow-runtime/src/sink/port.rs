@@ -12,15 +12,12 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    Sink, SinkBuffer, SinkContext, Write,
+    Desk, Sink, SinkBuffer, SinkContext, Write,
+    desk::SinkDesk,
     task::{Message, SinkTask, Status},
+    unconfirmed::Unconfirmed,
 };
-use crate::{
-    chain::Environment,
-    checkpoint::{CheckpointId, SinkPart},
-    error::{BoxError, Error},
-    worker::Alarm,
-};
+use crate::{chain::Environment, checkpoint::CheckpointId, error::BoxError, worker::Alarm};
 
 /// Buffers that may lie between the worker and the writer task.
 const DEPTH: usize = 4;
@@ -160,8 +157,8 @@ impl<S: Sink> Feeder<S> {
     }
 }
 
-/// The parts that a barrier brings.
-pub(crate) type Parts = Pin<Box<dyn Future<Output = Result<Vec<SinkPart>, Error>> + Send>>;
+/// What a barrier brings: the transactions that the checkpoint has to carry.
+pub(crate) type SinkParts = Pin<Box<dyn Future<Output = Vec<Arc<Unconfirmed>>> + Send>>;
 
 /// A sink as the engine sees it, whatever its types.
 pub(crate) trait SinkPort {
@@ -175,13 +172,16 @@ pub(crate) trait SinkPort {
     fn flush(&self);
 
     /// Ends the epoch; the future gives what the checkpoint has to hold.
-    fn barrier(&self, checkpoint: CheckpointId) -> Parts;
+    fn barrier(&self, checkpoint: CheckpointId) -> SinkParts;
 
     /// The checkpoint is complete: what it carried may be committed.
     fn completed(&self, checkpoint: CheckpointId);
 
     /// Whether everything that may be committed is.
     fn settled(&self, checkpoint: CheckpointId) -> bool;
+
+    /// The sink for somebody who does not run it.
+    fn desk(&self) -> Box<dyn Desk>;
 }
 
 impl<S: Sink> SinkPort for SinkHandle<S> {
@@ -216,7 +216,7 @@ impl<S: Sink> SinkPort for SinkHandle<S> {
         feeder.pump();
     }
 
-    fn barrier(&self, checkpoint: CheckpointId) -> Parts {
+    fn barrier(&self, checkpoint: CheckpointId) -> SinkParts {
         let (reply, parts) = oneshot::channel();
         let mut feeder = self.0.borrow_mut();
         feeder.seal();
@@ -224,7 +224,7 @@ impl<S: Sink> SinkPort for SinkHandle<S> {
         feeder.pump();
         Box::pin(async move {
             match parts.await {
-                Ok(parts) => Ok(parts),
+                Ok(parts) => parts,
                 // The task failed, and has reported why: this attempt is over.
                 Err(_) => std::future::pending().await,
             }
@@ -242,5 +242,10 @@ impl<S: Sink> SinkPort for SinkHandle<S> {
             Some(lines) => lines.status.settled(checkpoint),
             None => true,
         }
+    }
+
+    fn desk(&self) -> Box<dyn Desk> {
+        let feeder = self.0.borrow();
+        Box::new(SinkDesk { sink: Arc::clone(&feeder.sink), cx: feeder.cx.clone() })
     }
 }

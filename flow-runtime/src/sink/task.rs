@@ -1,7 +1,6 @@
 //! The tasks of a sink's subtask: one writes and pre-commits, the other commits.
 
 use std::{
-    collections::VecDeque,
     panic::AssertUnwindSafe,
     sync::{
         Arc,
@@ -14,19 +13,23 @@ use futures_util::FutureExt;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
 use super::{
-    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, TransactionHandle,
+    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, decode_handle,
+    encode_handle,
+    pending::{Carried, Commits},
+    unconfirmed::Unconfirmed,
 };
 use crate::{
     chain::Environment,
-    checkpoint::{CheckpointId, SinkPart},
+    checkpoint::CheckpointId,
     error::{BoxError, Error, Place, panic_message},
+    failpoint::{Point, reach},
     worker::{AbortOnDrop, Alarm},
 };
 
 /// What the worker sends.
 pub(crate) enum Message<S: Sink> {
     Write(S::Buffer),
-    Barrier(CheckpointId, oneshot::Sender<Vec<SinkPart>>),
+    Barrier(CheckpointId, oneshot::Sender<Vec<Arc<Unconfirmed>>>),
 }
 
 /// What worker, writer and committer know of each other.
@@ -117,7 +120,7 @@ impl<S: Sink> SinkTask<S> {
         });
         // Aborts the committer with this task.
         let _committing = AbortOnDrop(committing);
-        let mut unconfirmed: VecDeque<SinkPart> = VecDeque::new();
+        let mut carried = Carried::<Arc<Unconfirmed>>::new();
         while let Some(message) = self.inbox.recv().await {
             self.status.took();
             match message {
@@ -127,33 +130,29 @@ impl<S: Sink> SinkTask<S> {
                     let _ = self.empty.try_send(buffer);
                 }
                 Message::Barrier(checkpoint, reply) => {
+                    reach(Point::BeforePreCommit);
                     let handle = writer.pre_commit(checkpoint).await.map_err(|e| self.failed(e))?;
-                    let confirmed = self.status.confirmed.load(Ordering::SeqCst);
-                    while unconfirmed.front().is_some_and(|part| part.checkpoint.0 <= confirmed) {
-                        unconfirmed.pop_front();
-                    }
-                    if let Some(handle) = handle {
-                        unconfirmed.push_back(self.store(checkpoint, &handle).await?);
-                        // The committer outlives this task's last message.
-                        let _ = prepare.send((checkpoint, Some(handle)));
-                    } else {
-                        let _ = prepare.send((checkpoint, None));
-                    }
-                    let _ = reply.send(unconfirmed.iter().cloned().collect());
+                    reach(Point::PreCommitted);
+                    let confirmed = CheckpointId(self.status.confirmed.load(Ordering::SeqCst));
+                    let entry = match &handle {
+                        Some(handle) => {
+                            let encoded = encode_handle(handle).map_err(|e| self.failed(e))?;
+                            let entry = Unconfirmed::new(checkpoint, &self.cx, self.operator, encoded);
+                            Some(Arc::new(entry))
+                        }
+                        None => None,
+                    };
+                    // The committer outlives this task's last message.
+                    let _ = handle.map(|handle| prepare.send((checkpoint, handle)));
+                    let parts = carried.barrier(checkpoint, entry, confirmed);
+                    // Unheard where the checkpoint has failed meanwhile.
+                    let _ = reply.send(parts);
                 }
             }
         }
         // The worker is done; the attempt ends when everything is settled, and this task with it.
         drop(prepare);
         std::future::pending().await
-    }
-
-    /// Writes a handle beside the checkpoint that will name it.
-    async fn store(&self, checkpoint: CheckpointId, handle: &S::Handle) -> Result<SinkPart, Error> {
-        let encoded = handle.encode().map_err(|e| self.failed(e))?;
-        let name = format!("{:016x}-{}-{}-txn", self.environment.attempt, self.operator, self.cx.subtask);
-        let file = self.environment.store.put_part(checkpoint, &name, encoded.into()).await?;
-        Ok(SinkPart { uid: self.cx.operator.clone(), subtask: self.cx.subtask, checkpoint, file })
     }
 
     /// Settles, once for all subtasks, what the restored checkpoint carried.
@@ -163,7 +162,7 @@ impl<S: Sink> SinkTask<S> {
             let mut handles = Vec::new();
             if let Some(restored) = &self.environment.restored {
                 for (subtask, checkpoint, bytes) in restored.handles(&self.cx.operator) {
-                    let handle = S::Handle::decode(&bytes).map_err(|e| {
+                    let handle = decode_handle::<S::Handle>(&bytes).map_err(|e| {
                         self.failed(
                             format!("the handle of checkpoint {checkpoint} cannot be read: {e}").into(),
                         )
@@ -172,7 +171,10 @@ impl<S: Sink> SinkTask<S> {
                 }
             }
             let cx = SinkContext { subtask: 0, ..self.cx.clone() };
-            self.sink.recover(&cx, handles).await.map_err(|e| self.failed(e))
+            reach(Point::BeforeRecover);
+            self.sink.recover(&cx, handles).await.map_err(|e| self.failed(e))?;
+            reach(Point::Recovered);
+            Ok(())
         };
         recovered.get_or_try_init(settle).await?;
         Ok(())
@@ -186,29 +188,26 @@ fn place(cx: &SinkContext) -> Place {
 /// The committer task: commits, in order, what complete checkpoints carry. Returns why it cannot go on.
 async fn commit<S: Sink>(
     mut committer: S::Committer,
-    mut prepared: mpsc::UnboundedReceiver<(CheckpointId, Option<S::Handle>)>,
+    mut prepared: mpsc::UnboundedReceiver<(CheckpointId, S::Handle)>,
     status: &Status,
     cx: &SinkContext,
 ) -> BoxError {
-    let mut queue = VecDeque::new();
+    let mut commits = Commits::new();
     loop {
         status.completion.notified().await;
-        let complete = status.completed.load(Ordering::SeqCst);
-        while let Ok(entry) = prepared.try_recv() {
-            queue.push_back(entry);
+        let complete = CheckpointId(status.completed.load(Ordering::SeqCst));
+        while let Ok((checkpoint, handle)) = prepared.try_recv() {
+            commits.pre_committed(checkpoint, handle);
         }
-        while let Some((checkpoint, handle)) = queue.front().filter(|(id, _)| id.0 <= complete) {
-            if let Some(handle) = handle
-                && let Err(cause) = commit_one(&mut committer, *checkpoint, handle, cx).await
-            {
+        while let Some((checkpoint, handle)) = commits.next(complete) {
+            if let Err(cause) = commit_one(&mut committer, checkpoint, handle, cx).await {
                 return cause;
             }
-            let checkpoint = checkpoint.0;
-            queue.pop_front();
-            status.confirmed.fetch_max(checkpoint, Ordering::SeqCst);
+            commits.committed();
+            status.confirmed.fetch_max(checkpoint.0, Ordering::SeqCst);
         }
-        // What is left in the queue belongs to later checkpoints, so this one is settled.
-        status.confirmed.fetch_max(complete, Ordering::SeqCst);
+        // What is left belongs to later checkpoints, so this one is settled.
+        status.confirmed.fetch_max(complete.0, Ordering::SeqCst);
         status.settled_alarm.ring();
     }
 }
@@ -221,8 +220,10 @@ async fn commit_one<C: SinkCommitter>(
 ) -> Result<(), BoxError> {
     let mut pause = Duration::from_millis(50);
     loop {
+        reach(Point::BeforeCommit);
         match committer.commit(checkpoint, handle).await {
             Ok(outcome) => {
+                reach(Point::Committed);
                 tracing::debug!(operator = cx.operator, subtask = cx.subtask, %checkpoint, "{outcome}");
                 return Ok(());
             }

@@ -2,38 +2,8 @@
 
 use std::{fmt, future::Future};
 
-use serde::{Serialize, de::DeserializeOwned};
-
+use super::TransactionHandle;
 use crate::{checkpoint::CheckpointId, error::BoxError};
-
-/// What names a transaction after its process is gone: it is written to the checkpoint, and used to commit after a
-/// crash.
-///
-/// Implemented for everything that serde can write and read back and that owns its data. A live connection is no
-/// handle: it dies with the process.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the handle of a transaction",
-    label = "this would have to outlive the process",
-    note = "a handle is written to the checkpoint and used to commit after a crash: keep the live connection in the writer, and in the handle only what names the transaction, with `#[derive(serde::Serialize, serde::Deserialize)]`"
-)]
-pub trait TransactionHandle: Send + Sync + Sized + 'static {
-    // Methods instead of supertraits: rustc reports each supertrait that is missing, and not this trait.
-    #[doc(hidden)]
-    fn encode(&self) -> Result<Vec<u8>, BoxError>;
-    #[doc(hidden)]
-    fn decode(bytes: &[u8]) -> Result<Self, BoxError>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> TransactionHandle for T {
-    fn encode(&self) -> Result<Vec<u8>, BoxError> {
-        // Named fields, so that a handle may gain some.
-        Ok(rmp_serde::to_vec_named(self)?)
-    }
-    fn decode(bytes: &[u8]) -> Result<Self, BoxError> {
-        Ok(rmp_serde::from_slice(bytes)?)
-    }
-}
 
 /// Where a sink's subtask stands in the job, and which names it may use outside.
 #[derive(Clone, Debug)]
@@ -134,6 +104,78 @@ pub trait Sink: Send + Sync + 'static {
         &self,
         cx: &SinkContext,
     ) -> impl Future<Output = Result<(Self::Writer, Self::Committer), BoxError>> + Send;
+
+    /// Opens the committing half alone, for an operator who settles transactions while the job does not run (`txn
+    /// commit`). Unlike at [`recover`](Self::recover), nothing is rolled back. `carried` is all that the checkpoint
+    /// carries for this sink. By default [`open`](Self::open) opens it.
+    fn open_committer(
+        &self,
+        cx: &SinkContext,
+        carried: &[Recovered<Self::Handle>],
+    ) -> impl Future<Output = Result<Self::Committer, BoxError>> + Send {
+        let _ = carried;
+        async { Ok(self.open(cx).await?.1) }
+    }
+
+    /// Whether a transaction is committed already, for `txn list`. Changes nothing, and may be asked while the job runs.
+    /// By default nobody knows.
+    fn standing(
+        &self,
+        cx: &SinkContext,
+        transaction: &Recovered<Self::Handle>,
+    ) -> impl Future<Output = Result<Standing, BoxError>> + Send {
+        let _ = (cx, transaction);
+        std::future::ready(Ok(Standing::Unknown))
+    }
+
+    /// The transactions of this sink, of whatever attempt, that its server holds pre-committed and not settled, for `txn
+    /// list`. Changes nothing, and may be asked while the job runs. None by default: so it is where the checkpoint holds
+    /// the records themselves.
+    fn in_doubt(&self, cx: &SinkContext) -> impl Future<Output = Result<Vec<InDoubt>, BoxError>> + Send {
+        let _ = cx;
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    /// Commits or rolls back one of those that [`in_doubt`](Self::in_doubt) found and no checkpoint carries.
+    fn settle(
+        &self,
+        cx: &SinkContext,
+        transaction: &InDoubt,
+        settlement: Settlement,
+    ) -> impl Future<Output = Result<(), BoxError>> + Send {
+        let _ = (cx, settlement);
+        let error = format!("this sink cannot settle `{}` by its name", transaction.id);
+        std::future::ready(Err(error.into()))
+    }
+}
+
+/// How a transaction stands outside of the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is committed.
+    Committed,
+    /// It is not.
+    Pending,
+    /// The sink cannot tell without trying.
+    Unknown,
+}
+
+/// A transaction that a server holds pre-committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InDoubt {
+    /// What its server calls it.
+    pub id: String,
+    /// What else there is to say, such as since when, for people.
+    pub detail: String,
+}
+
+/// What to do with a transaction in doubt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// Make it visible.
+    Commit,
+    /// Roll it back.
+    Abort,
 }
 
 /// A sink whose output counts exactly once: it commits transactions by handle, or writing a record again changes
@@ -208,6 +250,17 @@ pub trait SinkCommitter: Send + 'static {
         checkpoint: CheckpointId,
         handle: &Self::Handle,
     ) -> impl Future<Output = Result<Committed, CommitError>> + Send;
+
+    /// Rolls back what `handle` names, if that has not been committed: for an operator who gives up on a transaction
+    /// in doubt. A sink whose handle holds the records themselves has nothing to do, and does nothing by default.
+    fn abort(
+        &mut self,
+        checkpoint: CheckpointId,
+        handle: &Self::Handle,
+    ) -> impl Future<Output = Result<(), BoxError>> + Send {
+        let _ = (checkpoint, handle);
+        std::future::ready(Ok(()))
+    }
 }
 
 impl fmt::Display for Committed {

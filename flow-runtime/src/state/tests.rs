@@ -178,7 +178,7 @@ impl Pair {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     /// Whatever happens while a snapshot is collected, it is the state at its barrier.
     #[test]

@@ -1,13 +1,13 @@
 //! One attempt to run a job: from a checkpoint until it ends or fails.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use timely::worker::Worker;
 
-use super::{Control, committer::Committer, in_user_code, manifest};
+use super::{committer::Committer, in_user_code, manifest};
 use crate::{
     chain::{self, Environment, Wiring},
-    checkpoint::{CheckpointId, Coordinator, Decision, OperatorEntry, Timing},
+    checkpoint::OperatorEntry,
     error::Error,
     job::Build,
     plan::Plan,
@@ -73,43 +73,5 @@ fn work(
     });
     while !control.has_failed() && worker.has_dataflows() {
         worker.step_or_park(None);
-    }
-}
-
-/// Asks for a checkpoint whenever one is due, until the attempt ends.
-pub(super) async fn trigger(control: Arc<Control>, last: CheckpointId, timing: Timing) {
-    let began = tokio::time::Instant::now();
-    let mut completions = control.completions();
-    let mut coordinator = Coordinator::new(timing, last, Duration::ZERO);
-    let mut decision = coordinator.on_timer(Duration::ZERO);
-    loop {
-        let pause = match decision {
-            Decision::Trigger(checkpoint) => {
-                // Refused once the last checkpoint is known.
-                if !control.request(checkpoint) {
-                    return;
-                }
-                None
-            }
-            Decision::WaitUntil(due) => Some(due.saturating_sub(began.elapsed())),
-            Decision::Wait => None,
-        };
-        decision = tokio::select! {
-            () = sleep(pause) => coordinator.on_timer(began.elapsed()),
-            changed = completions.changed() => {
-                if changed.is_err() {
-                    return;
-                }
-                let completed = *completions.borrow_and_update();
-                coordinator.on_completed(completed, began.elapsed())
-            }
-        };
-    }
-}
-
-async fn sleep(pause: Option<Duration>) {
-    match pause {
-        Some(pause) => tokio::time::sleep(pause).await,
-        None => std::future::pending().await,
     }
 }

@@ -39,6 +39,10 @@ impl<'s> Committer<'s> {
         self.builder.build_reschedule(move |_| {
             move |frontiers| {
                 input.for_each(|_, nothing| nothing.clear());
+                // A frontier may move because an attempt comes apart, and that completes nothing.
+                if environment.control.has_failed() {
+                    return false;
+                }
                 let complete = match frontiers[0].frontier().first() {
                     Some(&open) => CheckpointId(open.saturating_sub(1)),
                     None => environment.control.last().map_or(known, |last| last.checkpoint),
@@ -50,7 +54,7 @@ impl<'s> Committer<'s> {
                     }
                 }
                 // Incomplete while a sink has something to commit: the job ends when nothing is in doubt.
-                !environment.control.has_failed() && !sinks.iter().all(|sink| sink.settled(known))
+                !sinks.iter().all(|sink| sink.settled(known))
             }
         });
     }

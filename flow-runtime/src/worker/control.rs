@@ -1,7 +1,7 @@
 //! What tells the workers of an attempt to end an epoch, to stop, or to give up.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -9,7 +9,7 @@ use std::{
     thread::Thread,
 };
 
-use tokio::sync::watch;
+use tokio::sync::mpsc;
 
 use super::Alarm;
 use crate::{checkpoint::CheckpointId, error::Error};
@@ -30,17 +30,61 @@ pub(crate) struct Last {
     pub(crate) ending: Ending,
 }
 
+/// What the coordinator of checkpoints hears.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The job wants to end.
+    Ending,
+    /// The manifest is written. Of each checkpoint either this or the next is said, once.
+    Completed(CheckpointId),
+    /// It will not complete, and why.
+    Failed(CheckpointId, String),
+}
+
 /// Shared by all workers of one attempt.
 pub(crate) struct Control {
     /// The newest epoch that sources were asked to end.
     requested: AtomicU64,
     phase: Mutex<Phase>,
+    /// Whether the job wants to end, so that sources stop reading.
+    ending: AtomicBool,
     failed: AtomicBool,
-    completed: watch::Sender<CheckpointId>,
+    checkpoints: Mutex<Outcomes>,
+    /// How many checkpoints have failed: when it grows, operators look whether one of theirs has.
+    failures: AtomicU64,
+    events: mpsc::UnboundedSender<Event>,
+}
+
+/// How checkpoints ended.
+#[derive(Default)]
+struct Outcomes {
+    /// The newest complete one.
+    complete: CheckpointId,
+    /// Those after it that have failed.
+    failed: BTreeSet<CheckpointId>,
+    counts: CheckpointCounts,
+}
+
+/// How many checkpoints came to what end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckpointCounts {
+    /// Whose manifest was written.
+    pub completed: u64,
+    /// That took too long or could not be written. What they held went with a later one.
+    pub failed: u64,
+}
+
+impl std::ops::AddAssign for CheckpointCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.completed += more.completed;
+        self.failed += more.failed;
+    }
 }
 
 #[derive(Default)]
 struct Phase {
+    ending: Option<Ending>,
     last: Option<Last>,
     error: Option<Error>,
     sources: HashMap<usize, usize>,
@@ -51,21 +95,26 @@ struct Phase {
 }
 
 impl Control {
-    /// `restored` is the checkpoint before the first epoch.
-    pub(crate) fn new(restored: CheckpointId) -> Self {
-        Control {
+    /// `restored` is the checkpoint before the first epoch. The events are for [`coordinate`](super::coordinate).
+    pub(crate) fn new(restored: CheckpointId) -> (Self, mpsc::UnboundedReceiver<Event>) {
+        let (events, receiver) = mpsc::unbounded_channel();
+        let control = Control {
             requested: AtomicU64::new(restored.0),
             phase: Mutex::default(),
+            ending: AtomicBool::new(false),
             failed: AtomicBool::new(false),
-            completed: watch::Sender::new(restored),
-        }
+            checkpoints: Mutex::new(Outcomes { complete: restored, ..Outcomes::default() }),
+            failures: AtomicU64::new(0),
+            events,
+        };
+        (control, receiver)
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A source's operator, to be woken when there is something to do.
+    /// A chain's operator, to be woken when there is something to do.
     pub(crate) fn register(&self, alarm: Alarm) {
         self.phase().alarms.push(alarm);
     }
@@ -94,30 +143,38 @@ impl Control {
         self.end(&mut self.phase(), Ending::Stopped);
     }
 
+    /// The coordinator decides when the last checkpoint begins; sources stop reading meanwhile.
     fn end(&self, phase: &mut Phase, ending: Ending) {
-        if phase.last.is_none() {
-            let checkpoint = CheckpointId(self.requested.load(Ordering::SeqCst)).next();
-            phase.last = Some(Last { checkpoint, ending });
-            for alarm in &phase.alarms {
-                alarm.ring();
-            }
+        if phase.ending.is_none() {
+            phase.ending = Some(ending);
+            self.ending.store(true, Ordering::SeqCst);
+            self.tell(Event::Ending);
         }
     }
 
-    /// Asks the sources to end the epoch `checkpoint`. Refused, with false, once the last one is known.
-    pub(crate) fn request(&self, checkpoint: CheckpointId) -> bool {
-        let phase = self.phase();
-        if phase.last.is_some() {
-            return false;
+    fn tell(&self, event: Event) {
+        // Nobody listens only when the attempt has ended.
+        let _ = self.events.send(event);
+    }
+
+    /// Whether the job wants to end, so that there is nothing more to read.
+    pub(crate) fn ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
+    }
+
+    /// Asks the sources to end the epoch `checkpoint`, which is the last one if the coordinator says so.
+    pub(crate) fn request(&self, checkpoint: CheckpointId, last: bool) {
+        let mut phase = self.phase();
+        match phase.ending {
+            Some(ending) if last => phase.last = Some(Last { checkpoint, ending }),
+            _ => self.requested.store(checkpoint.0, Ordering::SeqCst),
         }
-        self.requested.store(checkpoint.0, Ordering::SeqCst);
         for alarm in &phase.alarms {
             alarm.ring();
         }
-        true
     }
 
-    /// The newest epoch that was to be ended.
+    /// The newest epoch, other than the last, that was to be ended.
     pub(crate) fn requested(&self) -> CheckpointId {
         CheckpointId(self.requested.load(Ordering::SeqCst))
     }
@@ -127,14 +184,56 @@ impl Control {
         self.phase().last
     }
 
-    /// The manifest of `checkpoint` is written.
-    pub(crate) fn completed(&self, checkpoint: CheckpointId) {
-        self.completed.send_replace(checkpoint);
+    fn outcomes(&self) -> MutexGuard<'_, Outcomes> {
+        self.checkpoints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows completed checkpoints.
-    pub(crate) fn completions(&self) -> watch::Receiver<CheckpointId> {
-        self.completed.subscribe()
+    /// The manifest of `checkpoint` is written. Returns false when it came too late: the checkpoint has failed
+    /// already, and stays so.
+    pub(crate) fn completed(&self, checkpoint: CheckpointId) -> bool {
+        let mut outcomes = self.outcomes();
+        if outcomes.failed.contains(&checkpoint) {
+            return false;
+        }
+        outcomes.complete = outcomes.complete.max(checkpoint);
+        outcomes.counts.completed += 1;
+        // All operators have passed it, so nobody asks for what was before it.
+        outcomes.failed.retain(|failed| *failed > checkpoint);
+        self.tell(Event::Completed(checkpoint));
+        true
+    }
+
+    /// The checkpoint will not complete: whatever still arrives of it, no manifest is written. Its records go with the
+    /// next one. Has no effect on one that is complete.
+    pub(crate) fn checkpoint_failed(&self, checkpoint: CheckpointId, cause: String) {
+        {
+            let mut outcomes = self.outcomes();
+            if checkpoint <= outcomes.complete || !outcomes.failed.insert(checkpoint) {
+                return;
+            }
+            outcomes.counts.failed += 1;
+            self.failures.fetch_add(1, Ordering::SeqCst);
+            self.tell(Event::Failed(checkpoint, cause));
+        }
+        // Whoever waits for a part of it need not any more.
+        for alarm in &self.phase().alarms {
+            alarm.ring();
+        }
+    }
+
+    /// Whether the checkpoint has failed.
+    pub(crate) fn is_failed(&self, checkpoint: CheckpointId) -> bool {
+        self.failures() > 0 && self.outcomes().failed.contains(&checkpoint)
+    }
+
+    /// How many checkpoints have failed so far in this attempt.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::SeqCst)
+    }
+
+    /// How many checkpoints came to what end in this attempt.
+    pub(crate) fn checkpoint_counts(&self) -> CheckpointCounts {
+        self.outcomes().counts
     }
 
     /// Ends the attempt. The first error counts; those after it are mostly its consequences.

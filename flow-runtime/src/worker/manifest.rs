@@ -17,13 +17,15 @@ use timely::{
     },
 };
 
-use super::{Alarm, Ending};
+use super::{Alarm, Ending, Tries};
 use crate::{
     chain::{Environment, Part},
     checkpoint::{CheckpointId, Manifest, OperatorEntry},
+    failpoint::{Point, reach},
 };
 
-/// Builds the operator. Its output carries nothing; its frontier passes a checkpoint when that is complete.
+/// Builds the operator. Its output carries nothing; its frontier passes a checkpoint when that is complete, or, if it
+/// has failed, when a later one is, which carries all that was pre-committed before it.
 pub(super) fn build<'s>(
     scope: Scope<'s, u64>,
     parts: Vec<StreamVec<'s, u64, Part>>,
@@ -46,22 +48,36 @@ pub(super) fn build<'s>(
             capability.downgrade(&epoch.0);
         }
         let mut collected: BTreeMap<u64, Vec<Part>> = BTreeMap::new();
-        let mut writing: BTreeMap<CheckpointId, Capability<u64>> = BTreeMap::new();
+        // Those that are not covered by a complete one yet.
+        let mut open: BTreeMap<CheckpointId, Capability<u64>> = BTreeMap::new();
         let (written, writes) = mpsc::channel::<CheckpointId>();
         // One manifest is written after the other, so that a crash never leaves a later one without an earlier one.
-        let (orders, mut inbox) = tokio::sync::mpsc::unbounded_channel::<Manifest>();
+        let (orders, mut inbox) = tokio::sync::mpsc::unbounded_channel::<(Manifest, Tries)>();
         if here {
             let (environment, alarm) = (Arc::clone(&environment), alarm);
             environment.tokio.clone().spawn(async move {
-                while let Some(manifest) = inbox.recv().await {
+                while let Some((manifest, tries)) = inbox.recv().await {
                     let id = manifest.id;
-                    if let Err(error) = environment.store.put_manifest(&manifest).await {
-                        return environment.control.fail(error.into());
+                    // While it waited for the one before it.
+                    if environment.control.is_failed(id) {
+                        continue;
                     }
+                    match tries.run(|| environment.store.put_manifest(&manifest)).await {
+                        Ok(()) if environment.control.completed(id) => {}
+                        // It took too long. That it is there now does no harm: it is whole, and a later one replaces
+                        // it before anything else comes of it.
+                        Ok(()) => continue,
+                        Err(error) if error.restartable() => {
+                            environment.control.checkpoint_failed(id, error.to_string());
+                            continue;
+                        }
+                        Err(error) => return environment.control.fail(error.into()),
+                    }
+                    reach(Point::ManifestWritten);
                     tracing::debug!(checkpoint = %id, "complete");
-                    environment.control.completed(id);
                     let _ = written.send(id);
                     alarm.ring();
+                    reach(Point::BeforeRetention);
                     if let Err(error) = environment.store.retain(retain).await {
                         tracing::warn!("could not delete old checkpoints: {error}");
                     }
@@ -96,13 +112,16 @@ pub(super) fn build<'s>(
                     if !ends {
                         current = Some(capability.delayed(&epoch.next().0));
                     }
-                    writing.insert(epoch, capability);
+                    open.insert(epoch, capability);
                 }
-                let _ = orders.send(manifest);
+                // A checkpoint that has failed may lack some of these parts.
+                if !environment.control.is_failed(epoch) {
+                    let _ = orders.send((manifest, Tries::of(ends)));
+                }
                 epoch = epoch.next();
             }
             while let Ok(id) = writes.try_recv() {
-                writing.remove(&id);
+                open.retain(|covered, _| *covered > id);
             }
         }
     });

@@ -11,11 +11,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Config, Control, Ending, Shared, attempt, restart::Failures};
+use super::{
+    CheckpointCounts, Config, Control, Ending, Retention, Shared, attempt,
+    coordinate::coordinate,
+    restart::{Failed, Failures},
+};
 use crate::{
     chain::Environment,
-    checkpoint::{CheckpointId, Restore, Restored, Store, Timing},
+    checkpoint::{CheckpointId, Restore, Restored, Store},
     error::Error,
+    failpoint::{Point, reach},
     job::{Definition, Job},
     plan::{Guarantee, Plan},
 };
@@ -32,6 +37,8 @@ pub struct Summary {
     pub resumed_from: Option<CheckpointId>,
     /// How often it was restarted after a failure.
     pub restarts: u32,
+    /// How many checkpoints came to what end, in all attempts.
+    pub checkpoints: CheckpointCounts,
     /// The records that operators skipped, by uid, in the last attempt.
     pub skipped: BTreeMap<String, u64>,
     /// How long it ran.
@@ -105,36 +112,61 @@ pub fn run<D: Definition>(job: &Job<D>, config: &Config) -> Result<Summary, Erro
 /// # Errors
 /// As [`run`]. A job that fails after it was asked to stop is not restarted.
 pub fn run_until<D: Definition>(job: &Job<D>, config: &Config, stop: &Stop) -> Result<Summary, Error> {
-    let plan = D::PLAN;
-    config.check(plan)?;
+    config.check(D::PLAN)?;
     let store = match &config.checkpoint_dir {
         Some(url) => Store::open(url)?,
         None => Store::in_memory(),
     };
+    run_on(job, config, &store, stop)
+}
+
+/// As [`run_until`], with checkpoints in a store that the program has opened itself; `checkpoint_dir` is not looked at.
+///
+/// # Errors
+/// As [`run_until`].
+pub fn run_on<D: Definition>(
+    job: &Job<D>,
+    config: &Config,
+    store: &Store,
+    stop: &Stop,
+) -> Result<Summary, Error> {
+    let plan = D::PLAN;
+    config.check(plan)?;
+    // Until the job is over, whatever ends it.
+    let _lock = store.lock()?;
     let mut restore = Restore::new(config.restore.clone(), config.allow_older_checkpoint);
     let mut failures = Failures::new(strategy(plan, config));
     let began = Instant::now();
     let (mut restarts, mut resumed_from) = (0, None);
+    let mut checkpoints = CheckpointCounts::default();
     loop {
-        let outcome = one_attempt(job, config, &store, &mut restore, stop);
+        let started = Instant::now();
+        let outcome = one_attempt(job, config, store, &mut restore, stop);
         let (error, progressed) = match outcome {
-            Ok(Attempt { last, restored, skipped }) => {
+            Ok(Attempt { last, restored, skipped, counts }) => {
                 resumed_from = resumed_from.or(restored);
+                checkpoints += counts;
+                clean_up(store, config, last.ending);
                 return Ok(Summary {
                     ending: last.ending,
                     checkpoint: last.checkpoint,
                     resumed_from,
                     restarts,
+                    checkpoints,
                     skipped,
                     elapsed: began.elapsed(),
                 });
             }
-            Err(failure) => (failure.error, failure.progressed),
+            Err(failure) => {
+                checkpoints += failure.counts;
+                (failure.error, failure.counts.completed > 0)
+            }
         };
         if !error.restartable() || stop.requested() {
             return Err(error);
         }
-        let Some(pause) = failures.next(progressed) else { return Err(error) };
+        let failed = Failed { at: began.elapsed(), ran: started.elapsed(), progressed };
+        let Some(pause) = failures.next(failed) else { return Err(error) };
         restarts += 1;
         tracing::warn!(restarts, "the job failed and restarts in {pause:?}: {error}");
         let until = Instant::now() + pause;
@@ -149,11 +181,38 @@ pub fn run_until<D: Definition>(job: &Job<D>, config: &Config, stop: &Stop) -> R
     }
 }
 
+/// Deletes checkpoints where that was asked for. Everything is committed by now, so a job that cannot has ended well all
+/// the same.
+fn clean_up(store: &Store, config: &Config, ending: Ending) {
+    let retention = match ending {
+        Ending::Finished => config.on_success,
+        Ending::Stopped => config.on_cancel,
+    };
+    if retention == Retention::Retain {
+        return;
+    }
+    let delete = || Ok::<_, Error>(io_runtime()?.block_on(store.delete_checkpoints())?);
+    match delete() {
+        Ok(()) => tracing::info!("deleted the checkpoints in {}", store.location()),
+        Err(error) => tracing::warn!("could not delete the checkpoints in {}: {error}", store.location()),
+    }
+}
+
+/// What does the I/O of an attempt, or of a command.
+pub(crate) fn io_runtime() -> Result<tokio::runtime::Runtime, Error> {
+    tokio::runtime::Builder::new_multi_thread()
+        .thread_name("flow-io")
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| Error::Config(format!("the I/O runtime could not be started: {e}")))
+}
+
 /// An at-most-once job has no checkpoint to go back to: starting again would process records twice.
 fn strategy(plan: &Plan, config: &Config) -> super::Restart {
     match plan.guarantee {
         Guarantee::AtMostOnce => super::Restart::Never,
-        _ => config.restart.clone(),
+        _ => config.restart,
     }
 }
 
@@ -161,17 +220,17 @@ struct Attempt {
     last: super::Last,
     restored: Option<CheckpointId>,
     skipped: BTreeMap<String, u64>,
+    counts: CheckpointCounts,
 }
 
 struct Failure {
     error: Error,
-    /// Whether a checkpoint was completed before.
-    progressed: bool,
+    counts: CheckpointCounts,
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure { error, progressed: false }
+        Failure { error, counts: CheckpointCounts::default() }
     }
 }
 
@@ -183,12 +242,7 @@ fn one_attempt<D: Definition>(
     stop: &Stop,
 ) -> Result<Attempt, Failure> {
     let plan = D::PLAN;
-    let tokio = tokio::runtime::Builder::new_multi_thread()
-        .thread_name("flow-io")
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|e| Error::Config(format!("the I/O runtime could not be started: {e}")))?;
+    let tokio = io_runtime()?;
     let operators = plan.remembered();
     let resumed = tokio
         .block_on(restore.resume(store, |manifest| {
@@ -198,9 +252,11 @@ fn one_attempt<D: Definition>(
     if let Some(note) = &resumed.note {
         tracing::warn!("{note}");
     }
+    reach(Point::RestoreChosen);
     let restored_id = resumed.restored.as_ref().map(|restored| restored.manifest.id);
     report_start(plan, config, resumed.restored.as_ref(), store);
-    let control = Arc::new(Control::new(resumed.last));
+    let (control, events) = Control::new(resumed.last);
+    let control = Arc::new(control);
     let environment = Arc::new(Environment {
         job: plan.name.to_owned(),
         parallelism: config.parallelism,
@@ -211,27 +267,28 @@ fn one_attempt<D: Definition>(
         control: Arc::clone(&control),
         tokio: tokio.handle().clone(),
         store: store.clone(),
+        compression: config.compression,
         last: resumed.last,
         restored: resumed.restored,
         shared: Shared::default(),
     });
     stop.watch(Some(&control));
-    let timing = Timing { interval: Some(config.interval()), min_pause: Duration::ZERO, timeout: None };
-    tokio.spawn(attempt::trigger(Arc::clone(&control), environment.last, timing));
+    tokio.spawn(coordinate(Arc::clone(&control), events, environment.last, config.timing()));
     let workers = plan.workers(config.parallelism);
     let ran = attempt::run(&environment, plan, job.build(), workers, config.retain);
     stop.watch(None);
-    let progressed = *control.completions().borrow() > environment.last;
     // Whatever an attempt left running must be gone before the next one begins.
     drop(environment);
     tokio.shutdown_timeout(Duration::from_secs(10));
     ran?;
     if let Some(error) = control.take_error() {
-        return Err(Failure { error, progressed });
+        return Err(Failure { error, counts: control.checkpoint_counts() });
     }
     let skipped = control.skipped_records();
     match control.last() {
-        Some(last) => Ok(Attempt { last, restored: restored_id, skipped }),
+        Some(last) => {
+            Ok(Attempt { last, restored: restored_id, skipped, counts: control.checkpoint_counts() })
+        }
         None => Err(Error::Config("the job ended although its input had not".to_owned()).into()),
     }
 }
@@ -258,7 +315,7 @@ fn report_start(plan: &Plan, config: &Config, restored: Option<&Restored>, store
 }
 
 /// A number that no other attempt has.
-fn random() -> u64 {
+pub(super) fn random() -> u64 {
     // The standard library's hasher is seeded from the system's randomness.
     std::hash::RandomState::new().build_hasher().finish()
 }

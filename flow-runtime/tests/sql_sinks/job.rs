@@ -6,8 +6,8 @@ use flow_runtime::{
     checkpoint::CheckpointId,
     error::BoxError,
     sink::{
-        CommitError, Committed, Recovered, Sink, SinkCommitter, SinkContext, SinkWriter, TransactionHandle,
-        Write,
+        CommitError, Committed, Recovered, Sink, SinkCommitter, SinkContext, SinkWriter, Write,
+        decode_handle, encode_handle,
     },
 };
 
@@ -64,7 +64,7 @@ pub(crate) async fn recover<S: Sink>(
         .map(|c| Recovered {
             subtask: c.subtask,
             checkpoint: CheckpointId(c.checkpoint),
-            handle: TransactionHandle::decode(&c.handle).unwrap(),
+            handle: decode_handle(&c.handle).unwrap(),
         })
         .collect();
     sink.recover(&context(name, start, 0), handles).await
@@ -166,7 +166,7 @@ impl<S: Sink> Subtask<S> {
     }
 
     pub(crate) fn carried(&self, checkpoint: u64, handle: &S::Handle) -> Carried {
-        let handle = handle.encode().unwrap();
+        let handle = encode_handle(handle).unwrap();
         Carried { subtask: self.cx.subtask, checkpoint, handle }
     }
 }

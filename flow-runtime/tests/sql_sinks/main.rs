@@ -39,6 +39,7 @@ on_every_database! {
     rows_are_there_after_the_commit_and_once,
     epochs_without_rows_are_skipped,
     a_handle_is_applied_by_another_process,
+    an_operator_settles_by_hand,
     an_earlier_attempt_is_fenced,
     a_ledger_ahead_is_refused,
     an_emptied_ledger_is_refused,

@@ -5,13 +5,13 @@ use std::time::Duration;
 use diesel::prelude::*;
 use flow_runtime::{
     connectors::sql::{self, Backend, Insert, Transaction},
-    sink::{Committed, Sink},
+    sink::{CheckpointId, Committed, Recovered, Sink, SinkCommitter, Standing},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     database::{Database, unique},
-    job::{FIRST, Job, Start, from, lost, recover},
+    job::{FIRST, Job, Start, context, from, lost, recover},
 };
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -88,6 +88,45 @@ pub(crate) async fn a_handle_is_applied_by_another_process(db: &Database) {
     let mut job = Job::start(sink, &table, from(3, 5), &carried).await.unwrap();
     job.epoch(4, [("d", 4)]).await;
     assert_eq!(db.number("SUM(n)", &table).await, 10);
+}
+
+pub(crate) async fn an_operator_settles_by_hand(db: &Database) {
+    let (table, sink) = counts(db).await;
+    let mut job = Job::start(sink.clone(), &table, FIRST, &[]).await.unwrap();
+    job.epoch(1, [("a", 1)]).await;
+    job.write([("b", 2)]).await;
+    let second = job.pre_commit(2).await.unwrap();
+    job.write([("c", 3)]).await;
+    let third = job.pre_commit(3).await.unwrap();
+    let carried = || {
+        [(2, &second), (3, &third)].map(|(checkpoint, handle)| Recovered {
+            subtask: 0,
+            checkpoint: CheckpointId(checkpoint),
+            handle: handle.clone(),
+        })
+    };
+    let by_hand = context(&table, from(3, 2), 0);
+    for transaction in carried() {
+        assert_eq!(sink.standing(&by_hand, &transaction).await.unwrap(), Standing::Pending);
+    }
+    // To ask is not to take over: the job may be running.
+    assert_eq!(job.commit(2, &second).await.unwrap(), Committed::Now);
+    drop(job);
+
+    let mut committer = sink.open_committer(&by_hand, &carried()).await.unwrap();
+    assert_eq!(committer.commit(CheckpointId(2), &second).await.unwrap(), Committed::Already);
+    assert_eq!(db.number("SUM(n)", &table).await, 3);
+    let [second, third] = carried();
+    assert_eq!(sink.standing(&by_hand, &second).await.unwrap(), Standing::Committed);
+    assert_eq!(sink.standing(&by_hand, &third).await.unwrap(), Standing::Pending);
+    // The third is given up: checkpoint 4 no longer carries it, and the job goes on from there.
+    committer.abort(CheckpointId(3), &third.handle).await.unwrap();
+    let mut job = Job::start(sink.clone(), &table, from(4, 3), &[]).await.unwrap();
+    job.epoch(5, [("d", 4)]).await;
+    assert_eq!(db.number("SUM(n)", &table).await, 7);
+    // Where nothing was ever written, nothing is known.
+    let elsewhere = context(&unique("other"), from(3, 2), 0);
+    assert_eq!(sink.standing(&elsewhere, &third).await.unwrap(), Standing::Unknown);
 }
 
 pub(crate) async fn an_earlier_attempt_is_fenced(db: &Database) {

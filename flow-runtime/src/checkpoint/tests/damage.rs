@@ -15,12 +15,16 @@ fn sealed() -> (Manifest, Vec<u8>) {
 }
 
 fn part(payload: &'static [u8]) -> Vec<u8> {
-    let header = envelope::part_header(payload, envelope::crc(payload));
+    part_of(envelope::PLAIN, payload)
+}
+
+fn part_of(format: u32, payload: &'static [u8]) -> Vec<u8> {
+    let header = envelope::part_header(format, payload, envelope::part_crc(format, payload));
     [&header[..], payload].concat()
 }
 
-fn open(part: &[u8]) -> Result<(Bytes, u32), CheckpointError> {
-    envelope::open_part("p", &Bytes::copy_from_slice(part))
+fn open(part: &[u8]) -> Result<Bytes, CheckpointError> {
+    envelope::open_part("p", &Bytes::copy_from_slice(part)).map(|part| part.payload)
 }
 
 #[test]
@@ -28,23 +32,25 @@ fn what_is_sealed_opens() {
     let (manifest, file) = sealed();
     assert_eq!(envelope::open_manifest("m", &file).unwrap(), manifest);
     for payload in [&b""[..], b"x", b"some state"] {
-        assert_eq!(open(&part(payload)).unwrap().0, payload);
+        assert_eq!(open(&part(payload)).unwrap(), payload);
     }
 }
 
 #[test]
 fn every_flipped_bit_is_noticed() {
     let (_, manifest) = sealed();
-    let part = part(b"some state");
     for bit in 0..manifest.len() * 8 {
         let mut file = manifest.clone();
         file[bit / 8] ^= 1 << (bit % 8);
         assert!(envelope::open_manifest("m", &file).is_err(), "bit {bit} of a manifest");
     }
-    for bit in 0..part.len() * 8 {
-        let mut file = part.clone();
-        file[bit / 8] ^= 1 << (bit % 8);
-        assert!(open(&file).is_err(), "bit {bit} of a part");
+    for format in [envelope::PLAIN, envelope::ZSTD] {
+        let part = part_of(format, b"some state");
+        for bit in 0..part.len() * 8 {
+            let mut file = part.clone();
+            file[bit / 8] ^= 1 << (bit % 8);
+            assert!(open(&file).is_err(), "bit {bit} of a part of format {format}");
+        }
     }
 }
 
@@ -79,8 +85,17 @@ fn another_format_is_not_called_damaged() {
         assert!(expected(&error) && error.to_string().contains(advice), "{error}");
     }
     let mut later = part(b"state");
-    later[8] = 2;
-    assert!(matches!(open(&later).unwrap_err(), CheckpointError::Format { found: 2, .. }));
+    later[8] = 3;
+    assert!(matches!(open(&later).unwrap_err(), CheckpointError::Format { found: 3, supported: 2, .. }));
+}
+
+#[test]
+fn one_format_is_never_taken_for_the_other() {
+    for (from, to) in [(envelope::PLAIN, envelope::ZSTD), (envelope::ZSTD, envelope::PLAIN)] {
+        let mut file = part_of(from, b"state");
+        file[8] = u8::try_from(to).unwrap();
+        assert!(matches!(open(&file), Err(CheckpointError::Damaged { damage: Damage::Checksum, .. })));
+    }
 }
 
 #[test]
@@ -137,7 +152,7 @@ async fn a_part_says_what_is_wrong_with_it() {
 async fn a_manifest_cannot_lead_out_of_the_store() {
     let (dir, store) = directory();
     fs::write(dir.path().parent().unwrap().join("flow-outside.part"), part(b"x")).unwrap();
-    let crc = envelope::crc(b"x");
+    let crc = envelope::part_crc(envelope::PLAIN, b"x");
     for path in ["../flow-outside.part", "a/../../flow-outside.part", ""] {
         let part = PartFile { path: path.into(), bytes: 1, crc };
         let error = store.get_part(&part).await.unwrap_err();

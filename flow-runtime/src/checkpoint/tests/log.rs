@@ -3,8 +3,9 @@ use std::{collections::BTreeMap, fs, path::Path, time::Instant};
 use proptest::prelude::*;
 
 use crate::{
-    checkpoint::{NewSegment, PartFile, Restored, StateLog, merge_segments, tests::*},
+    checkpoint::{Compression, NewSegment, PartFile, Restored, StateLog, merge_segments, tests::*},
     state::{KeyGroups, Keyed, StatePort},
+    worker::Tries,
 };
 
 const GROUPS: KeyGroups = KeyGroups { max_parallelism: 128, parallelism: 1 };
@@ -21,8 +22,8 @@ impl Subtask {
     fn start(store: &Store, files: Vec<PartFile>) -> Self {
         let keyed = Keyed::empty();
         keyed.set_whole(files.is_empty());
-        let tokio = tokio::runtime::Handle::current();
-        let log = StateLog::start(&tokio, store.clone(), "s-0".into(), merge_segments::<u64>, files);
+        let (tokio, place) = (tokio::runtime::Handle::current(), (store.clone(), Compression::Zstd));
+        let log = StateLog::start(&tokio, place, "s-0".into(), merge_segments::<u64>, files);
         Subtask { keyed, log }
     }
 
@@ -39,7 +40,7 @@ impl Subtask {
             whole: snapshot.whole,
             encoded: tokio::task::spawn_blocking(snapshot.encode),
         });
-        let part = self.log.append(id, segment);
+        let part = self.log.append(id, segment, Tries::of(false));
         while !self.keyed.collect(Instant::now()) {}
         Ok(StatePart { uid: "s".into(), subtask: 0, files: part.await? })
     }
@@ -139,7 +140,7 @@ async fn a_state_that_cannot_be_encoded_is_written_whole_once_it_can() {
     while !subtask.keyed.collect(Instant::now()) {}
     let panics = tokio::task::spawn_blocking(|| panic!("a panic of the test"));
     let segment = NewSegment { whole: false, encoded: panics };
-    assert!(subtask.log.append(CheckpointId(2), Some(segment)).await.is_err());
+    assert!(subtask.log.append(CheckpointId(2), Some(segment), Tries::of(false)).await.is_err());
     assert!(subtask.log.broken());
     let part = subtask.part(CheckpointId(3)).await.unwrap();
     assert!(part.files.len() == 1 && !subtask.log.broken());
@@ -185,7 +186,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// However checkpoints fail, files are merged and old ones deleted: every checkpoint that is kept is whole, and
     /// holds the state at its barrier.

@@ -5,6 +5,7 @@ mod decide;
 mod fingerprint;
 mod location;
 mod log;
+mod protocol;
 mod publish;
 mod restore;
 mod retain;

@@ -44,6 +44,22 @@ async fn parts_that_a_newer_checkpoint_names_stay() {
 }
 
 #[tokio::test]
+async fn all_go_when_nobody_will_resume() {
+    let (dir, store) = directory();
+    for id in 1..=3 {
+        complete(&store, id).await;
+    }
+    store.put_part(CheckpointId(7), "x", Bytes::from_static(b"x")).await.unwrap();
+    fs::write(dir.path().join("notes.txt"), "not ours").unwrap();
+    fs::write(dir.path().join("chk-0000000002/notes.txt"), "not ours").unwrap();
+    store.delete_checkpoints().await.unwrap();
+    assert_eq!(names(dir.path()), ["chk-0000000002", "notes.txt"]);
+    assert_eq!(names(&dir.path().join("chk-0000000002")), ["notes.txt"]);
+    assert!(store.manifests().await.unwrap().is_empty());
+    store.delete_checkpoints().await.unwrap();
+}
+
+#[tokio::test]
 async fn what_never_completed_goes_and_what_is_in_progress_stays() {
     let (dir, store) = directory();
     complete(&store, 1).await;

@@ -1,6 +1,6 @@
 use std::fs;
 
-use crate::checkpoint::{CheckpointError, Restore, RestoreRequest, Store, tests::*};
+use crate::checkpoint::{CheckpointError, Compression, Restore, RestoreRequest, Store, tests::*};
 
 #[tokio::test]
 async fn a_completed_checkpoint_is_found_and_read() {
@@ -108,4 +108,21 @@ async fn a_read_only_directory_can_be_read_and_says_so_when_written() {
         assert!(error.to_string().contains("permissions") && error.restartable(), "{error}");
     }
     mode(0o755);
+}
+
+#[tokio::test]
+async fn compressed_parts_come_back_as_they_were() {
+    let (dir, store) = directory();
+    for payload in [Bytes::new(), Bytes::from_static(b"x"), Bytes::from("the same again, ".repeat(10_000))] {
+        for compression in [Compression::None, Compression::Zstd] {
+            let written = store.put_compressed(CheckpointId(1), "sum-0", payload.clone(), compression);
+            let part = written.await.unwrap();
+            assert_eq!(store.get_part(&part).await.unwrap(), payload);
+            let on_disk = std::fs::metadata(dir.path().join(&part.path)).unwrap().len();
+            assert_eq!(on_disk, part.bytes + 24, "the size is what lies there");
+            if payload.len() > 1000 {
+                assert_eq!(part.bytes < 1000, compression == Compression::Zstd);
+            }
+        }
+    }
 }

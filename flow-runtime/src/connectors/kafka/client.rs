@@ -12,7 +12,7 @@ use std::{
 use rdkafka::{
     ClientContext, Offset, TopicPartitionList,
     config::{FromClientConfigAndContext, RDKafkaLogLevel},
-    consumer::{BaseConsumer, Consumer as _, ConsumerContext},
+    consumer::{BaseConsumer, Consumer as _, ConsumerContext, ConsumerGroupMetadata},
     error::{KafkaError as ClientError, KafkaResult, RDKafkaErrorCode as Code},
     message::BorrowedMessage,
 };
@@ -213,6 +213,40 @@ impl Admin {
             .into_iter()
             .map(|offset| if offset == Offset::Invalid { Ok(None) } else { known(topic, offset).map(Some) })
             .collect()
+    }
+
+    /// Where the group stopped in a partition, and what was noted beside it.
+    pub(super) fn committed_with_metadata(
+        &self,
+        topic: &str,
+        partition: i32,
+    ) -> Result<Option<(i64, String)>, KafkaError> {
+        self.retry(topic, |consumer, timeout| {
+            let list = list(topic, &[partition], Offset::Invalid)?;
+            let list = consumer.committed_offsets(list, timeout)?;
+            let Some(found) = list.find_partition(topic, partition) else {
+                return Err(ClientError::MetadataFetch(Code::UnknownPartition));
+            };
+            found.error()?;
+            Ok(match found.offset() {
+                Offset::Offset(offset) => Some((offset, found.metadata().to_owned())),
+                _ => None,
+            })
+        })
+    }
+
+    /// The group as a transaction needs it.
+    pub(super) fn group_metadata(&self) -> Result<ConsumerGroupMetadata, KafkaError> {
+        let metadata = self.consumer.as_ref().and_then(|consumer| consumer.group_metadata());
+        metadata.ok_or_else(|| KafkaError::failed("kafka client", "it has no group"))
+    }
+
+    /// The cluster's id and one of its brokers, as far as they are known.
+    pub(super) fn cluster(&self, topic: &str) -> (Option<String>, Option<i32>) {
+        let Some(consumer) = &self.consumer else { return (None, None) };
+        let id = consumer.client().fetch_cluster_id(SLICE);
+        let metadata = consumer.fetch_metadata(Some(topic), SLICE).ok();
+        (id, metadata.and_then(|metadata| metadata.brokers().first().map(|broker| broker.id())))
     }
 
     /// Asks until there is an answer, or no hope of one.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rdkafka::error::RDKafkaErrorCode as Code;
 
-/// Why a Kafka source could not be read.
+/// Why a Kafka source could not be read, or a Kafka sink not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KafkaError {
@@ -106,7 +106,7 @@ impl KafkaError {
 
 fn similar_topics(similar: &[String]) -> String {
     match similar {
-        [] => ": create it first, the source does not".to_owned(),
+        [] => ": create it first, the job does not".to_owned(),
         names => {
             let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
             format!("; a similar name exists: {}", names.join(", "))
@@ -202,6 +202,8 @@ pub(super) fn kind(code: Code) -> Kind {
         | Code::CoordinatorLoadInProgress
         | Code::CoordinatorNotAvailable
         | Code::NotCoordinator
+        // The end of a transaction is on its way.
+        | Code::UnstableOffsetCommit
         | Code::InvalidGroupId => Kind::Group,
         _ => Kind::Fatal,
     }

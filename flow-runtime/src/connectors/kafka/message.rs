@@ -71,6 +71,18 @@ pub struct Headers<'a> {
     rest: &'a [u8],
 }
 
+impl<'a> Headers<'a> {
+    /// Those that [`put_header`] has written.
+    pub(super) fn read(encoded: &'a [u8]) -> Self {
+        Headers { rest: encoded }
+    }
+
+    /// As [`put_header`] writes them.
+    pub(super) fn encoded(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
 /// What stands for the length of a value that is missing.
 const MISSING: u32 = u32::MAX;
 
@@ -85,8 +97,8 @@ impl<'a> Iterator for Headers<'a> {
     }
 }
 
-/// Appends a header in the form that [`Headers`] reads: each part behind its length. The client library has read
-/// them from a fetch response, whose size fits 31 bits, and so does theirs.
+/// Appends a header in the form that [`Headers`] reads: each part behind its length. No header comes near 4 GiB: a
+/// fetched one fits a response, whose size has 31 bits, and one to be written is refused with its record.
 pub(super) fn put_header(into: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
     put(into, Some(name.as_bytes()));
     put(into, value);

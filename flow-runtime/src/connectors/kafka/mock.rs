@@ -17,7 +17,8 @@
 //! - A partition keeps about 5 MiB of records as they were sent, which [`fill`](MockBroker::fill) does compressed;
 //!   the oldest are deleted beyond that. A million records of 100 bytes of text want 8 partitions. `fill` fails if
 //!   something was deleted.
-//! - Transactions have no effect: what is not committed, or aborted, is visible.
+//! - Transactions have no effect: what is not committed, or aborted, is visible. A [sink](super::sink) that is exactly
+//!   once refuses it; one that is [at least once](super::KafkaSink::at_least_once) writes to it.
 //! - Looking for an offset by time finds the end of the partition.
 //! - It ends with the process, or when it is dropped.
 

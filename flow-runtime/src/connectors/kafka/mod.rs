@@ -1,11 +1,14 @@
-//! Reads topics of [Apache Kafka](https://kafka.apache.org).
+//! Reads and writes topics of [Apache Kafka](https://kafka.apache.org).
 //!
 //! ```no_run
 //! use flow_runtime::connectors::kafka;
 //!
 //! let words = kafka::lines("words").brokers("localhost:9092").group("word-count");
 //! let orders = kafka::bytes(["orders-eu", "orders-us"]).brokers("a:9092,b:9092").bounded();
+//! let counts = kafka::to("counts").brokers("localhost:9092");
 //! ```
+//!
+//! What follows is about sources; [`sink`] tells about sinks.
 //!
 //! # Offsets
 //!
@@ -46,6 +49,7 @@ mod format;
 mod message;
 pub mod mock;
 mod reader;
+pub mod sink;
 mod source;
 mod split;
 
@@ -57,6 +61,7 @@ pub use error::KafkaError;
 pub use format::{Bytes, Format, Json, Lines, Messages};
 pub use message::{Headers, Message};
 pub use reader::KafkaReader;
+pub use sink::{AsJson, Compression, Draft, Form, KafkaSink, Payload, Record, Recovery, to};
 pub use source::{AtEnd, Endless, IntoTopics, KafkaSource};
 pub use split::KafkaSplit;
 

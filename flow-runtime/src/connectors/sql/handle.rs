@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use flow_macros::TransactionHandle;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{
@@ -15,7 +16,7 @@ const VERSION: u8 = 1;
 /// The rows that one subtask wrote in one epoch: the handle of a SQL sink in ledger mode.
 ///
 /// It carries the rows themselves, so that they can be applied from another process, after a crash.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, TransactionHandle)]
 pub struct Staged {
     version: u8,
     /// The last checkpoint before this one at which this subtask had rows: where its ledger row must stand.
@@ -142,15 +143,14 @@ impl<'de> Deserialize<'de> for Blob {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::{decode_handle, encode_handle};
 
     #[test]
     fn a_handle_survives_the_checkpoint() {
         let mut staged = Staged { previous: 7, columns: vec!["a".into()], width: 1, ..Staged::default() };
         staged.append(&[0, 1, 255], 3);
-        let packed = rmp_serde::to_vec(&staged).unwrap();
-        assert_eq!(rmp_serde::from_slice::<Staged>(&packed).unwrap(), staged);
-        let json = serde_json::to_string(&staged).unwrap();
-        assert_eq!(serde_json::from_str::<Staged>(&json).unwrap(), staged);
+        let encoded = encode_handle(&staged).unwrap();
+        assert_eq!(decode_handle::<Staged>(&encoded).unwrap(), staged);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     checkpoint::CheckpointId,
-    sink::{Recovered, SinkContext},
+    sink::{Recovered, SinkContext, Standing},
 };
 
 /// The ledger's table.
@@ -77,33 +77,29 @@ impl Owner {
 /// Makes the table if it is not there. Existence is asked for first, because who may not create tables may still be
 /// given one.
 pub(super) async fn create(connection: &mut Connection) -> Result<(), SqlError> {
-    let (exists, create) = match connection.backend() {
-        Backend::Sqlite => (
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'flow_ledger'",
+    let create = match connection.backend() {
+        Backend::Sqlite => {
             "CREATE TABLE IF NOT EXISTS flow_ledger (job TEXT NOT NULL, sink TEXT NOT NULL, \
              subtask INTEGER NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL, \
-             PRIMARY KEY (job, sink, subtask))",
-        ),
+             PRIMARY KEY (job, sink, subtask))"
+        }
         // Two that create the same table at once are an error in PostgreSQL, in spite of IF NOT EXISTS.
-        Backend::Postgres => (
-            "SELECT CAST('flow_ledger' AS text) AS name WHERE to_regclass('flow_ledger') IS NOT NULL",
+        Backend::Postgres => {
             "BEGIN; SELECT pg_advisory_xact_lock(7163384699736); \
              CREATE TABLE IF NOT EXISTS flow_ledger (job text NOT NULL, sink text NOT NULL, \
              subtask bigint NOT NULL, epoch bigint NOT NULL, attempt bigint NOT NULL, \
-             PRIMARY KEY (job, sink, subtask)); COMMIT",
-        ),
+             PRIMARY KEY (job, sink, subtask)); COMMIT"
+        }
         // Names that differ in case, or by an accent, are different names.
-        Backend::Mysql => (
-            "SELECT table_name AS name FROM information_schema.tables \
-             WHERE table_schema = DATABASE() AND table_name = 'flow_ledger'",
+        Backend::Mysql => {
             "CREATE TABLE IF NOT EXISTS flow_ledger (\
              job VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
              sink VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
              subtask BIGINT NOT NULL, epoch BIGINT NOT NULL, attempt BIGINT NOT NULL, \
-             PRIMARY KEY (job, sink, subtask)) ENGINE = InnoDB",
-        ),
+             PRIMARY KEY (job, sink, subtask)) ENGINE = InnoDB"
+        }
     };
-    if names(connection, exists).await?.is_empty() {
+    if !exists(connection).await? {
         connection.batch(create).await.map_err(|error| {
             SqlError::Setup(format!(
                 "cannot create the table `{TABLE}`, in which the sink notes how far it is: {}; create it by hand: {create}",
@@ -112,6 +108,21 @@ pub(super) async fn create(connection: &mut Connection) -> Result<(), SqlError> 
         })?;
     }
     Ok(())
+}
+
+/// Whether the table is there.
+pub(super) async fn exists(connection: &mut Connection) -> QueryResult<bool> {
+    let exists = match connection.backend() {
+        Backend::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'flow_ledger'",
+        Backend::Postgres => {
+            "SELECT CAST('flow_ledger' AS text) AS name WHERE to_regclass('flow_ledger') IS NOT NULL"
+        }
+        Backend::Mysql => {
+            "SELECT table_name AS name FROM information_schema.tables \
+             WHERE table_schema = DATABASE() AND table_name = 'flow_ledger'"
+        }
+    };
+    Ok(!names(connection, exists).await?.is_empty())
 }
 
 /// One column of names.
@@ -329,6 +340,11 @@ pub(super) fn judge(
 }
 
 impl Entry {
+    /// Whether an epoch is applied.
+    pub(super) fn standing(&self, checkpoint: CheckpointId) -> Standing {
+        if self.epoch.cast_unsigned() >= checkpoint.0 { Standing::Committed } else { Standing::Pending }
+    }
+
     /// Where the row stands, if it belongs to this attempt.
     pub(super) fn epoch_for(&self, owner: &Owner) -> Option<u64> {
         (self.attempt == owner.attempt).then_some(self.epoch.cast_unsigned())

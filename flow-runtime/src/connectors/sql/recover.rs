@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     error::BoxError,
-    sink::{CommitError, Recovered, SinkContext},
+    sink::{CommitError, Recovered, SinkContext, Standing},
 };
 
 /// How long it waits for locks that an earlier attempt, perhaps half dead, still holds, or for a server that restarts.
@@ -34,6 +34,34 @@ pub(super) async fn ledger<W: Work>(
     ledger::create(&mut connection).await.map_err(|error| told(cx, error))?;
     take_over(setup, &mut connection, &owner, cx, handles).await?;
     apply(setup, connection, &owner, handles).await
+}
+
+/// Takes over the ledger and applies nothing.
+pub(super) async fn take_ledger<W: Work>(
+    setup: &Setup<W>,
+    cx: &SinkContext,
+    handles: &[Recovered<Staged>],
+) -> Result<(), BoxError> {
+    let mut connection = connect(setup, cx).await?;
+    ledger::create(&mut connection).await.map_err(|error| told(cx, error))?;
+    take_over(setup, &mut connection, &Owner::new(cx), cx, handles).await
+}
+
+/// What the ledger says of an epoch, whoever owns the rows.
+pub(super) async fn standing<W: Work>(
+    setup: &Setup<W>,
+    cx: &SinkContext,
+    transaction: &Recovered<Staged>,
+) -> Result<Standing, BoxError> {
+    let mut connection = Connection::open(&setup.url).await.map_err(|error| told(cx, error))?;
+    if !ledger::exists(&mut connection).await.map_err(|error| told(cx, SqlError::from(error)))? {
+        return Ok(Standing::Unknown);
+    }
+    let owner = Owner::new(cx);
+    let entry = ledger::entry(&mut connection, &owner, transaction.subtask).await;
+    settle(&mut connection).await?;
+    let entry = entry.map_err(|error| told(cx, SqlError::from(error)))?;
+    Ok(entry.map_or(Standing::Unknown, |entry| entry.standing(transaction.checkpoint)))
 }
 
 /// A sink without a ledger.

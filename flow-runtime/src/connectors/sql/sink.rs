@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::BoxError,
-    sink::{ExactlyOnce, Recovered, Sink, SinkContext},
+    sink::{ExactlyOnce, Recovered, Sink, SinkContext, Standing},
 };
 
 /// Rows are staged in the checkpoint and applied once it is complete, in one transaction with a ledger: exactly once.
@@ -162,6 +162,23 @@ impl<W: Work> Sink for SqlSink<W, Ledger> {
     async fn open(&self, cx: &SinkContext) -> Result<(Self::Writer, Self::Committer), BoxError> {
         let committer = LedgerCommitter::open(Arc::clone(&self.setup), Owner::new(cx), cx.subtask).await?;
         Ok((LedgerWriter::new(committer.stands_at()), committer))
+    }
+
+    async fn open_committer(
+        &self,
+        cx: &SinkContext,
+        carried: &[Recovered<Staged>],
+    ) -> Result<Self::Committer, BoxError> {
+        recover::take_ledger(&self.setup, cx, carried).await?;
+        LedgerCommitter::open(Arc::clone(&self.setup), Owner::new(cx), cx.subtask).await
+    }
+
+    async fn standing(
+        &self,
+        cx: &SinkContext,
+        transaction: &Recovered<Staged>,
+    ) -> Result<Standing, BoxError> {
+        recover::standing(&self.setup, cx, transaction).await
     }
 }
 

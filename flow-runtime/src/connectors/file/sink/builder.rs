@@ -3,13 +3,13 @@
 use std::{path::PathBuf, sync::Arc};
 
 use super::{
-    Encoder, FileBuffer, FileCommitter, FileWriter, PendingFiles,
+    Encoder, FileBuffer, FileCommitter, FileWriter, PendingFiles, commit,
     output::{Output, Place},
     recover,
 };
 use crate::{
     error::BoxError,
-    sink::{ExactlyOnce, Recovered, Sink, SinkContext},
+    sink::{ExactlyOnce, Recovered, Sink, SinkContext, Standing},
 };
 
 /// Files in a directory, written exactly once: a sink. Made by [`to_lines`](super::to_lines),
@@ -82,6 +82,16 @@ impl<E: Encoder> Sink for FileSink<E> {
     async fn open(&self, cx: &SinkContext) -> Result<(FileWriter<E>, FileCommitter), BoxError> {
         let place = Arc::new(self.place(cx));
         Ok((FileWriter::new(Output::new(place.clone(), self.roll_at)), FileCommitter { place }))
+    }
+
+    async fn standing(
+        &self,
+        _: &SinkContext,
+        transaction: &Recovered<PendingFiles>,
+    ) -> Result<Standing, BoxError> {
+        let (dir, files) = (self.dir.clone(), transaction.handle.files.clone());
+        let work = tokio::task::spawn_blocking(move || commit::standing(&dir, &files));
+        Ok(work.await??)
     }
 }
 

@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     checkpoint::CheckpointId,
-    sink::{CommitError, Committed, SinkCommitter},
+    failpoint::{Point, reach},
+    sink::{CommitError, Committed, SinkCommitter, Standing},
 };
 
 /// The committing half of a subtask.
@@ -44,12 +45,28 @@ pub(super) fn publish_all(dir: &Path, handle: &PendingFiles) -> Result<Committed
     Ok(outcome)
 }
 
+/// Whether the files of a handle have their names.
+pub(super) fn standing(dir: &Path, files: &[Finished]) -> Result<Standing, CommitError> {
+    for file in files {
+        if metadata(&dir.join(&file.hidden))?.is_some() {
+            return Ok(Standing::Pending);
+        }
+        if metadata(&dir.join(&file.name))?.is_none() {
+            // Moved on by who reads them, or gone before anybody could.
+            return Ok(Standing::Unknown);
+        }
+    }
+    Ok(Standing::Committed)
+}
+
 fn publish(dir: &Path, file: &Finished) -> Result<Committed, CommitError> {
     let (hidden, name) = (dir.join(&file.hidden), dir.join(&file.name));
     // A rename would replace a file of that name without a word; a link does not.
     match fs::hard_link(&hidden, &name) {
         Ok(()) => {
+            reach(Point::FileLinked);
             remove(&hidden)?;
+            reach(Point::FilePublished);
             return Ok(Committed::Now);
         }
         Err(error) => tracing::debug!("no new link `{}`: {error}", name.display()),

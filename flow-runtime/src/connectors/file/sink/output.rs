@@ -7,10 +7,16 @@ use std::{
     sync::Arc,
 };
 
+use flow_macros::TransactionHandle;
 use serde::{Deserialize, Serialize};
 
 use super::names;
-use crate::{checkpoint::CheckpointId, error::BoxError, sink::SinkContext};
+use crate::{
+    checkpoint::CheckpointId,
+    error::BoxError,
+    failpoint::{Point, reach},
+    sink::SinkContext,
+};
 
 /// Where a subtask writes, and under which names.
 #[derive(Clone, Debug)]
@@ -22,7 +28,7 @@ pub(super) struct Place {
 }
 
 /// The files of one subtask and checkpoint, complete on disk under hidden names: what a checkpoint remembers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, TransactionHandle)]
 pub struct PendingFiles {
     /// In the order in which they were written.
     pub files: Vec<Finished>,
@@ -105,6 +111,7 @@ impl Output {
             return Ok(None);
         }
         sync_directory(&self.place.dir)?;
+        reach(Point::FilesSynced);
         let Place { prefix, extension, cx, .. } = &*self.place;
         let named = |(number, Closed { hidden, bytes, crc32 })| Finished {
             name: names::finished(prefix, extension, cx.subtask, checkpoint, number),

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fs, path::Path};
 use super::*;
 use crate::{
     checkpoint::CheckpointId,
-    sink::{CommitError, Committed, Recovered, Sink, SinkCommitter, SinkContext, SinkWriter, Write},
+    sink::{
+        CommitError, Committed, Recovered, Sink, SinkCommitter, SinkContext, SinkWriter, Write,
+        decode_handle, encode_handle,
+    },
 };
 
 fn cx(attempt: u64, restored: Option<u64>) -> SinkContext {
@@ -61,8 +64,8 @@ async fn pending(dir: &Path) -> (FileSink<Columns>, PendingFiles) {
     let handle = writer.pre_commit(CheckpointId(1)).await.unwrap().unwrap();
     // The attempt goes on, and is then killed.
     write(&sink, &mut writer, &[("lost", 3)]).await;
-    let handle = serde_json::to_string(&handle).unwrap();
-    (sink, serde_json::from_str(&handle).unwrap())
+    let handle = encode_handle(&handle).unwrap();
+    (sink, decode_handle(&handle).unwrap())
 }
 
 const PART: (&str, &str) = ("part-1-1-0.tsv", "a\t1\nb\t2\n");
