@@ -113,11 +113,19 @@ fn measure(name: &str, keys: u64, changing: u64, interval: Option<Duration>) -> 
     config.retain = 10_000;
     let directory = tempfile::tempdir().expect("a temporary directory");
     config.checkpoint_dir = Some(directory.path().display().to_string());
-    let (warm_up, time) = (size("FLOW_BENCH_WARM_UP", 20), size("FLOW_BENCH_SECONDS", 15));
+    let time = size("FLOW_BENCH_SECONDS", 15);
     let recorder = Arc::clone(&pauses.0);
-    let signal = stop.clone();
+    let (signal, path) = (stop.clone(), directory.path().to_owned());
     let watch = thread::spawn(move || {
-        thread::sleep(Duration::from_secs(warm_up));
+        let pause = Duration::from_millis(100);
+        while recorder.records.load(Relaxed) < keys {
+            thread::sleep(pause);
+        }
+        // The second checkpoint from here on holds all keys, and those after it what has changed.
+        let enough = interval.map_or(0, |_| complete(&path) + 2);
+        while complete(&path) < enough {
+            thread::sleep(pause);
+        }
         let (records, began) = (recorder.records.load(Relaxed), Instant::now());
         recorder.on.store(true, Relaxed);
         thread::sleep(Duration::from_secs(time));
@@ -147,6 +155,12 @@ fn measure(name: &str, keys: u64, changing: u64, interval: Option<Duration>) -> 
         report_written(directory.path());
     }
     rate
+}
+
+/// How many checkpoints are complete.
+fn complete(directory: &Path) -> usize {
+    let folders = fs::read_dir(directory).expect("the checkpoints").filter_map(Result::ok);
+    folders.filter(|folder| folder.path().join("manifest").exists()).count()
 }
 
 /// What the checkpoints have written, in the order of their numbers.
