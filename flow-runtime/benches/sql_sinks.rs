@@ -9,7 +9,7 @@ use std::{future::Future, time::Instant};
 
 use flow_runtime::{
     checkpoint::CheckpointId,
-    connectors::sql::{self, DatabaseUrl, Transaction},
+    connectors::sql::{self, Backend, DatabaseUrl, Transaction},
     sink::{Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, Write},
 };
 
@@ -24,8 +24,8 @@ async fn main() {
         ("MariaDB", variable("FLOW_TEST_MARIADB")),
     ];
     println!(
-        "{:<12}{:>16}{:>16}{:>16}{:>16}{:>16}",
-        "", "insert", "upsert", "upsert 10k keys", "execute", "apply"
+        "{:<12}{:>16}{:>16}{:>16}{:>16}{:>16}{:>16}",
+        "", "insert", "upsert", "upsert 10k keys", "execute", "apply", "insert prepared"
     );
     for (name, url) in databases {
         let Some(url) = url else {
@@ -37,7 +37,11 @@ async fn main() {
         for rate in [insert(&url).await, upsert(&url, 200_000).await, upsert(&url, 10_000).await] {
             print!("{rate:>16.0}");
         }
-        println!("{:>16.0}{:>16.0}", execute(&url).await, apply(&url).await);
+        print!("{:>16.0}{:>16.0}", execute(&url).await, apply(&url).await);
+        match url.backend() {
+            Some(Backend::Sqlite) => println!("{:>16}", "-"),
+            _ => println!("{:>16.0}", insert_prepared(&url).await),
+        }
     }
 }
 
@@ -55,6 +59,12 @@ async fn insert(url: &DatabaseUrl) -> f64 {
     let [drop, create] = fresh("word VARCHAR(50), n BIGINT", "bench_insert");
     let sink = sql::insert(url, "bench_insert").columns(["word", "n"]).prepare(drop).prepare(create);
     run(sink, words(ROWS, ROWS)).await
+}
+
+async fn insert_prepared(url: &DatabaseUrl) -> f64 {
+    let [drop, create] = fresh("word VARCHAR(50), n BIGINT", "bench_prepared");
+    let sink = sql::insert(url, "bench_prepared").columns(["word", "n"]).prepare(drop).prepare(create);
+    run(sink.prepared_transactions(), words(ROWS, ROWS)).await
 }
 
 async fn upsert(url: &DatabaseUrl, keys: u64) -> f64 {

@@ -64,6 +64,32 @@ points! {
     FileLinked = "file.linked",
     /// A file is finished; others of the same epoch may not be.
     FilePublished = "file.published",
+    /// The ledger is a step further, and the rows are not written.
+    LedgerAdvanced = "ledger.advanced",
+    /// Ledger and rows are written, and nothing is committed.
+    LedgerRowsWritten = "ledger.rows_written",
+    /// The server has committed, and nobody knows.
+    LedgerCommitted = "ledger.committed",
+    /// All rows of the epoch are at the server, and nothing is prepared.
+    PreparedRowsWritten = "prepared.rows_written",
+    /// The server has prepared the transaction, and nobody knows its name.
+    Prepared = "prepared.prepared",
+    /// The server has committed it, and nobody knows.
+    PreparedCommitted = "prepared.committed",
+    /// Recovery has made this attempt the owner, and settled nothing.
+    PreparedTakenOver = "prepared.taken_over",
+    /// Recovery has committed what the checkpoint carried, and rolled nothing back.
+    PreparedSettled = "prepared.settled",
+    /// A Kafka transaction is open.
+    KafkaBegun = "kafka.begun",
+    /// All records are handed to the producer.
+    KafkaProduced = "kafka.produced",
+    /// The marker has been moved, within the transaction.
+    KafkaMarked = "kafka.marked",
+    /// Records and marker are at the brokers, and nothing is committed.
+    KafkaFlushed = "kafka.flushed",
+    /// The brokers have committed, and nobody knows.
+    KafkaCommitted = "kafka.committed",
 }
 
 /// A test may let the process die here.

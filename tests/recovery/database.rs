@@ -70,6 +70,11 @@ impl Database {
         done.expect("the statement is right");
     }
 
+    /// What a cast to a 64-bit integer names its type.
+    pub(crate) fn integer(&self) -> &'static str {
+        if self.url.starts_with("mysql") { "SIGNED" } else { "BIGINT" }
+    }
+
     /// A number; `None` while there is no such table yet, or no server.
     pub(crate) fn number(&self, query: &str) -> Option<i64> {
         let rows: Vec<Number> = self.load(query).ok()?;

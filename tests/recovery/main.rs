@@ -8,6 +8,7 @@ mod files;
 mod hot_row;
 mod job;
 mod kafka_to_kafka;
+mod prepared;
 mod servers;
 mod topic;
 mod word_counts;

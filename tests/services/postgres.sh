@@ -36,10 +36,13 @@ END
 }
 
 # Durability stays at its default: what survives a kill must not depend on a setting made for speed.
+# FLOW_TEST_POSTGRES_PREPARED: how many prepared transactions it allows; empty for what its own configuration says.
 postgres_launch() {
+    local prepared=${FLOW_TEST_POSTGRES_PREPARED-64} options=()
+    if [[ -n $prepared ]]; then options=(-c max_prepared_transactions="$prepared"); fi
     as_user "$POSTGRES_USER" "$(postgres_bin)postgres" -D "$data_root/postgres" \
         -c listen_addresses="$HOST" -c port="$(postgres_port)" -c unix_socket_directories= \
-        -c max_prepared_transactions=64 -c max_connections=200
+        -c max_connections=200 "${options[@]}"
 }
 
 postgres_answers() {

@@ -4,6 +4,7 @@
 //! uses, and the loop itself as one closure over a batch. Types end at the chain's edge: from there on the engine sees
 //! boxed closures and parcels, one virtual call per batch.
 
+mod disjoint;
 mod edge;
 mod operator;
 mod position;

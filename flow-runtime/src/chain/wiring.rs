@@ -7,6 +7,7 @@ use std::{rc::Rc, sync::Arc};
 
 use super::{
     At, ChainError, Edge, Edges, Outgoing, Output, Parcel, Partition, Received, Skipped, Stream,
+    disjoint::{self, Path},
     edge::{Credit, Credits, Drain},
     state::StateParts,
 };
@@ -15,7 +16,7 @@ use crate::{
     error::Error,
     plan::Plan,
     record::{Lend, Plain, Portable},
-    sink::{ExactlyOnce, Sink, SinkContext, SinkHandle, SinkPort},
+    sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort},
     source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
     state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
     worker::{Control, Shared},
@@ -101,6 +102,11 @@ pub struct Wiring {
     pub(crate) operators: Vec<OperatorInfo>,
     /// Where the operators of the part that is being wired begin.
     base: usize,
+    plan: &'static Plan,
+    /// The calls that lead to that part.
+    callers: Path,
+    /// What the sinks so far keep locked between checkpoints.
+    held: Vec<(Rc<str>, HeldRows)>,
     pub(crate) worker: usize,
     pub(crate) chains: Vec<ChainParts>,
     pub(crate) edges: Vec<EdgeParts>,
@@ -113,6 +119,9 @@ impl Wiring {
             environment,
             operators: Vec::new(),
             base: 0,
+            plan,
+            callers: Vec::new(),
+            held: Vec::new(),
             worker,
             chains: Vec::new(),
             edges: Vec::new(),
@@ -141,7 +150,11 @@ impl Wiring {
         let prefix = format!("{}/", self.operators[self.base + operator].uid);
         let base = std::mem::replace(&mut self.base, self.operators.len());
         self.add_operators(plan, &prefix);
+        let caller = std::mem::replace(&mut self.plan, plan);
+        self.callers.push((caller, operator));
         let result = wire(self);
+        self.callers.pop();
+        self.plan = caller;
         self.base = base;
         result
     }
@@ -248,12 +261,28 @@ impl Chain<'_> {
             attempt: environment.attempt,
             restored: environment.restored.as_ref().map(|restored| restored.manifest.id),
         };
+        if let Some(held) = sink.held_rows() {
+            self.hold(operator, held);
+        }
         let active = self.active();
         let handle = SinkHandle::open(sink, cx, self.base + operator, &environment, active);
         if active {
             self.sinks.push(handle.port());
         }
         handle
+    }
+
+    /// Warns, once, where a sink keeps rows locked that another subtask may want.
+    fn hold(&mut self, operator: usize, held: HeldRows) {
+        if self.wiring.worker > 0 {
+            return;
+        }
+        let (uid, wiring) = (self.uid(operator), &mut *self.wiring);
+        let path = [&wiring.callers[..], &[(wiring.plan, operator)]].concat();
+        for warning in disjoint::warnings(&uid, &held, self.parallelism, &path, &wiring.held) {
+            tracing::warn!("{warning}");
+        }
+        wiring.held.push((uid, held));
     }
 
     /// As [`sink`](Self::sink), for a pipeline that promises exactly once.

@@ -18,7 +18,7 @@ pub use handle::{TransactionHandle, decode_handle, describe_handle, encode_handl
 pub use port::SinkHandle;
 pub(crate) use port::{SinkParts, SinkPort};
 pub use traits::{
-    CommitError, Committed, ExactlyOnce, InDoubt, Recovered, Settlement, Sink, SinkBuffer, SinkCommitter,
-    SinkContext, SinkWriter, Standing, Write,
+    CommitError, Committed, ExactlyOnce, HeldRows, InDoubt, Recovered, Settlement, Sink, SinkBuffer,
+    SinkCommitter, SinkContext, SinkWriter, Standing, Write,
 };
 pub use two_phase::{Records, Transaction, TwoPhaseCommit, TwoPhaseCommitter, TwoPhaseWriter};

@@ -90,6 +90,12 @@ pub trait Sink: Send + Sync + 'static {
     /// An empty buffer for the worker of one subtask; a few are made and then used again and again.
     fn buffer(&self, cx: &SinkContext) -> Self::Buffer;
 
+    /// What it keeps locked from the first write of an epoch until its checkpoint is complete, if it locks anything that
+    /// long. Two subtasks that meet in a row there would wait for each other: the job warns where that may be.
+    fn held_rows(&self) -> Option<HeldRows> {
+        None
+    }
+
     /// Called once per sink (not per subtask) whenever the job starts, before anything is written: commits
     /// `handles`, in order, each idempotently, and rolls back whatever else an earlier attempt of this sink left.
     /// Connecting, checking privileges and creating tables belong here too. `cx.subtask` is 0.
@@ -178,6 +184,15 @@ pub enum Settlement {
     Abort,
 }
 
+/// Where a sink keeps rows locked between checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldRows {
+    /// The database, without the user who connects.
+    pub database: String,
+    /// The table, if it is known: a statement or a closure may write to any.
+    pub table: Option<String>,
+}
+
 /// A sink whose output counts exactly once: it commits transactions by handle, or writing a record again changes
 /// nothing (an upsert by key).
 ///
@@ -260,6 +275,26 @@ pub trait SinkCommitter: Send + 'static {
     ) -> impl Future<Output = Result<(), BoxError>> + Send {
         let _ = (checkpoint, handle);
         std::future::ready(Ok(()))
+    }
+}
+
+impl HeldRows {
+    /// Whether two sinks may write the same row.
+    pub(crate) fn may_meet(&self, other: &HeldRows) -> bool {
+        let same_table = match (&self.table, &other.table) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        self.database == other.database && same_table
+    }
+}
+
+impl fmt::Display for HeldRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.table {
+            Some(table) => write!(f, "table `{table}` of {}", self.database),
+            None => f.write_str(&self.database),
+        }
     }
 }
 

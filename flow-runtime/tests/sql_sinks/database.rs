@@ -61,6 +61,10 @@ impl Database {
         Database { url: variable("FLOW_TEST_POSTGRES"), backend: Backend::Postgres, _folder: None }
     }
 
+    pub(crate) fn postgres_at(url: &str) -> Self {
+        Database { url: url.to_owned(), backend: Backend::Postgres, _folder: None }
+    }
+
     pub(crate) fn mariadb() -> Self {
         Database { url: variable("FLOW_TEST_MARIADB"), backend: Backend::Mysql, _folder: None }
     }

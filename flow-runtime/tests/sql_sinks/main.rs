@@ -4,6 +4,7 @@
 mod database;
 mod job;
 mod job_kill;
+mod prepared;
 mod server_kill;
 mod suite;
 
@@ -61,4 +62,47 @@ on_every_database! {
     a_table_may_be_named_with_its_schema,
     what_does_not_fit_is_refused_at_the_start,
     a_missing_database_is_told_without_its_password,
+}
+
+/// Every test of prepared transactions, on the databases that have them.
+macro_rules! on_every_server {
+    ($($test:ident),* $(,)?) => {
+        mod prepared_postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                let _up = crate::database::POSTGRES_UP.read().await;
+                crate::prepared::$test(&crate::database::Database::postgres()).await;
+            })*
+        }
+
+        mod prepared_mariadb {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                let _up = crate::database::MARIADB_UP.read().await;
+                crate::prepared::$test(&crate::database::Database::mariadb()).await;
+            })*
+        }
+    };
+}
+
+on_every_server! {
+    rows_are_there_after_the_commit_and_once,
+    epochs_without_rows_are_skipped,
+    a_dead_process_is_cleaned_up_after,
+    a_lost_transaction_is_told,
+    a_transaction_in_doubt_may_be_committed_by_hand,
+    other_jobs_are_left_alone,
+    the_next_epoch_does_not_keep_the_former_from_its_commit,
+    a_slow_checkpoint_is_waited_for,
+    subtasks_that_share_a_row_are_told,
+    a_deadlock_makes_the_epoch_be_written_again,
+    a_cut_connection_makes_the_epoch_be_written_again,
+    an_earlier_attempt_is_fenced,
+    an_orphan_that_comes_late_is_rolled_back,
+    markers_ahead_are_refused,
+    a_job_may_be_rescaled,
+    an_upsert_keeps_the_last_row,
+    a_row_that_is_refused_is_named,
+    a_closure_cannot_end_the_transaction,
+    a_closure_may_nest_transactions,
 }

@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use flow_runtime::connectors::sql;
+use flow_runtime::{
+    connectors::sql,
+    sink::{Sink, Write},
+};
 
 use crate::{
     database::{Database, MARIADB_UP, POSTGRES_UP},
@@ -27,11 +30,18 @@ fn control(service: &str, verb: &str) {
 const KILLS: u32 = 6;
 const SUBTASKS: usize = 2;
 
-/// Two subtasks add to the same row and insert, epoch by epoch, while the server dies. Every few epochs the job dies too,
-/// between pre-commit and commit, and starts again from the handles.
-async fn totals_are_exact(db: Database, service: &'static str) {
+/// Two subtasks add to a row, epoch by epoch, while the server dies. Every few epochs the job dies too, between pre-commit
+/// and commit, and starts again from the handles.
+async fn totals_are_exact<S: Sink + Clone, R>(
+    db: Database,
+    service: &'static str,
+    sink: impl FnOnce(&str) -> S,
+    record: impl Fn(usize) -> R,
+) where
+    S::Buffer: Write<R>,
+{
     let table = db.table("id INTEGER NOT NULL PRIMARY KEY, total BIGINT NOT NULL").await;
-    db.run(&format!("INSERT INTO {table} VALUES (1, 0)")).await;
+    db.run(&format!("INSERT INTO {table} VALUES (1, 0), (2, 0)")).await;
     let over = Arc::new(AtomicBool::new(false));
     let done = Arc::clone(&over);
     let killer = tokio::task::spawn_blocking(move || {
@@ -43,7 +53,7 @@ async fn totals_are_exact(db: Database, service: &'static str) {
         done.store(true, Ordering::SeqCst);
     });
 
-    let sink = sql::execute(db.url(), format!("UPDATE {table} SET total = total + ? WHERE id = 1"));
+    let sink = sink(&table);
     let (mut attempt, mut checkpoint, mut written) = (1, 0, 0);
     let mut carried: Vec<Carried> = Vec::new();
     while !over.load(Ordering::SeqCst) {
@@ -61,7 +71,8 @@ async fn totals_are_exact(db: Database, service: &'static str) {
             checkpoint += 1;
             let mut handles = Vec::new();
             for subtask in &mut subtasks {
-                subtask.write((0..10).map(|_| 1)).await.unwrap();
+                let index = subtask.cx.subtask;
+                subtask.write((0..10).map(|_| record(index))).await.unwrap();
                 handles.push(subtask.pre_commit(checkpoint).await.unwrap());
                 written += 10;
             }
@@ -87,18 +98,53 @@ async fn totals_are_exact(db: Database, service: &'static str) {
     let start = Start { attempt, parallelism: 1, restored: Some(checkpoint) };
     Job::start(sink, &table, start, &carried).await.unwrap();
     assert!(checkpoint > 20, "only {checkpoint} epochs");
-    assert_eq!(db.number("total", &table).await, written);
+    assert_eq!(db.number("SUM(total)", &table).await, written);
     println!("{service}: {checkpoint} epochs, {attempt} attempts, {written} rows, {KILLS} kills");
+}
+
+/// All subtasks add to the same row.
+fn shared(db: &Database) -> impl FnOnce(&str) -> sql::Execute + use<> {
+    let url = db.url();
+    move |table| sql::execute(url, format!("UPDATE {table} SET total = total + ? WHERE id = 1"))
+}
+
+/// Each subtask adds to a row of its own.
+fn prepared(db: &Database) -> impl FnOnce(&str) -> sql::Execute<sql::Prepared> + use<> {
+    let url = db.url();
+    move |table| {
+        sql::execute(url, format!("UPDATE {table} SET total = total + ? WHERE id = ?"))
+            .prepared_transactions()
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_is_killed() {
     let _down = POSTGRES_UP.write().await;
-    totals_are_exact(Database::postgres(), "postgres").await;
+    let db = Database::postgres();
+    let sink = shared(&db);
+    totals_are_exact(db, "postgres", sink, |_| 1u64).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mariadb_is_killed() {
     let _down = MARIADB_UP.write().await;
-    totals_are_exact(Database::mariadb(), "mariadb").await;
+    let db = Database::mariadb();
+    let sink = shared(&db);
+    totals_are_exact(db, "mariadb", sink, |_| 1u64).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgres_is_killed_under_prepared_transactions() {
+    let _down = POSTGRES_UP.write().await;
+    let db = Database::postgres();
+    let sink = prepared(&db);
+    totals_are_exact(db, "postgres", sink, |subtask| (1u64, subtask + 1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mariadb_is_killed_under_prepared_transactions() {
+    let _down = MARIADB_UP.write().await;
+    let db = Database::mariadb();
+    let sink = prepared(&db);
+    totals_are_exact(db, "mariadb", sink, |subtask| (1u64, subtask + 1)).await;
 }

@@ -24,7 +24,7 @@ impl Damaged {
         let parts = text.split('"').filter(|word| word.ends_with(".part")).map(|part| checkpoints.join(part));
         let mut files: Vec<PathBuf> = parts.collect();
         files.push(newest.join("manifest"));
-        let path = random.of(&files).clone();
+        let path = random.of(&files);
         let content = fs::read(&path).map_err(cannot)?;
         let mut damaged = content.clone();
         let at = random.below(content.len() as u64) as usize;

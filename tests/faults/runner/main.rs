@@ -102,7 +102,7 @@ fn walk(kinds: &[Kind], random: &mut Random, report: &mut Report) -> Result<(), 
 fn by_chance(rounds: u64, kinds: &[Kind], random: &mut Random, report: &mut Report) -> Result<(), String> {
     let mut said = Instant::now();
     while report.faults() < rounds {
-        let kind = *random.of(kinds);
+        let kind = random.of(kinds);
         let count = (1 + random.below(8)).min(rounds - report.faults());
         let faults = (0..count).map(|_| Fault::by_chance(kind, random)).collect();
         Case { kind, parallelism: 1 + random.below(2) as usize, faults }.run(random, report)?;

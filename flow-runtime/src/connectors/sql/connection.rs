@@ -158,6 +158,18 @@ impl Connection {
         }
     }
 
+    /// As [`begin`](Self::begin), by another statement.
+    #[cfg(feature = "mysql")]
+    pub(super) async fn begin_as(&mut self, statement: &str) -> QueryResult<()> {
+        match self {
+            Connection::Mysql(mysql) => {
+                AnsiTransactionManager::begin_transaction_sql(&mut **mysql, statement).await
+            }
+            #[allow(unreachable_patterns, reason = "reachable with another feature")]
+            _ => self.begin().await,
+        }
+    }
+
     pub(super) async fn commit(&mut self) -> QueryResult<()> {
         match self {
             #[cfg(feature = "sqlite")]

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     checkpoint::CheckpointId,
     error::BoxError,
+    failpoint::{Point, reach},
     sink::{CommitError, Committed},
 };
 
@@ -41,7 +42,7 @@ pub(super) async fn apply<W: Work>(
         return (None, failed(SqlError::from(error).into()));
     }
     match ledger::advance(&mut connection, owner, subtask, staged.previous, checkpoint).await {
-        Ok(true) => {}
+        Ok(true) => reach(Point::LedgerAdvanced),
         Ok(false) => {
             let entry = ledger::entry(&mut connection, owner, subtask).await;
             let connection = connection.rolled_back().await;
@@ -81,8 +82,12 @@ pub(super) async fn apply<W: Work>(
             Err(error) => return undo(connection, SqlError::from(error).into()).await,
         }
     }
+    reach(Point::LedgerRowsWritten);
     match connection.commit().await {
-        Ok(()) => (Some(connection), Applied::Yes(Committed::Now)),
+        Ok(()) => {
+            reach(Point::LedgerCommitted);
+            (Some(connection), Applied::Yes(Committed::Now))
+        }
         // Whether the server still did it, the ledger will tell; the old connection would not.
         Err(error) => (None, failed(SqlError::from(error).into())),
     }
@@ -143,7 +148,7 @@ async fn undo(connection: Connection, fault: Fault) -> (Option<Connection>, Appl
 }
 
 /// A batch was refused for good: writes it again, row by row and never to be committed, to tell which row it is.
-async fn find_row<W: Work>(
+pub(super) async fn find_row<W: Work>(
     mut connection: Connection,
     work: &W,
     staged: &Staged,

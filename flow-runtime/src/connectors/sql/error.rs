@@ -111,6 +111,8 @@ const TRANSIENT: &[&str] = &[
     "connection was killed",
     "disconnected by the server because of inactivity",
     "wsrep has not yet prepared",
+    // XA: 1402, 1613, 1614. The transaction was the victim of a deadlock, or is gone; its rows can be written again.
+    "transaction branch was rolled back",
     // PostgreSQL: 40P01, 40001, 55P03, 57014, 57P01, 57P02, 57P03, 53300, 25P03, 25006.
     "deadlock detected",
     "could not serialize access",
@@ -121,7 +123,9 @@ const TRANSIENT: &[&str] = &[
     "the database system is",
     "too many clients",
     "remaining connection slots",
+    "maximum number of prepared transactions reached",
     "in a read-only transaction",
+    "prepared transaction with identifier is busy",
     // SQLite: BUSY, LOCKED.
     "database is locked",
     "table is locked",
@@ -217,6 +221,12 @@ pub(super) fn classify(error: &(dyn Error + 'static)) -> Class {
     }
     // The user's own: the same rows will meet the same refusal.
     Class::Permanent
+}
+
+/// Whether somebody else held a lock for longer than we wait: 1205 and 55P03.
+pub(super) fn is_lock_timeout(error: &(dyn Error + 'static)) -> bool {
+    let text = error.to_string().to_lowercase();
+    ["lock wait timeout exceeded", "due to lock timeout"].iter().any(|known| text.contains(known))
 }
 
 /// A failure while rows were applied, with the rows that the failing statement wrote.

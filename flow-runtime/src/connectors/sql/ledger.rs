@@ -74,35 +74,50 @@ impl Owner {
     }
 }
 
-/// Makes the table if it is not there. Existence is asked for first, because who may not create tables may still be
-/// given one.
+/// Makes the table if it is not there.
 pub(super) async fn create(connection: &mut Connection) -> Result<(), SqlError> {
+    create_table(connection, TABLE, "job, sink, subtask").await
+}
+
+/// Makes a table of epochs if it is not there. Existence is asked for first, because who may not create tables may still
+/// be given one.
+pub(super) async fn create_table(
+    connection: &mut Connection,
+    table: &str,
+    key: &str,
+) -> Result<(), SqlError> {
     let create = match connection.backend() {
         Backend::Sqlite => {
-            "CREATE TABLE IF NOT EXISTS flow_ledger (job TEXT NOT NULL, sink TEXT NOT NULL, \
-             subtask INTEGER NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL, \
-             PRIMARY KEY (job, sink, subtask))"
+            format!(
+                "CREATE TABLE IF NOT EXISTS {table} (job TEXT NOT NULL, sink TEXT NOT NULL, \
+                 subtask INTEGER NOT NULL, epoch INTEGER NOT NULL, attempt INTEGER NOT NULL, \
+                 PRIMARY KEY ({key}))"
+            )
         }
         // Two that create the same table at once are an error in PostgreSQL, in spite of IF NOT EXISTS.
         Backend::Postgres => {
-            "BEGIN; SELECT pg_advisory_xact_lock(7163384699736); \
-             CREATE TABLE IF NOT EXISTS flow_ledger (job text NOT NULL, sink text NOT NULL, \
-             subtask bigint NOT NULL, epoch bigint NOT NULL, attempt bigint NOT NULL, \
-             PRIMARY KEY (job, sink, subtask)); COMMIT"
+            format!(
+                "BEGIN; SELECT pg_advisory_xact_lock(7163384699736); \
+                 CREATE TABLE IF NOT EXISTS {table} (job text NOT NULL, sink text NOT NULL, \
+                 subtask bigint NOT NULL, epoch bigint NOT NULL, attempt bigint NOT NULL, \
+                 PRIMARY KEY ({key})); COMMIT"
+            )
         }
         // Names that differ in case, or by an accent, are different names.
         Backend::Mysql => {
-            "CREATE TABLE IF NOT EXISTS flow_ledger (\
-             job VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
-             sink VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
-             subtask BIGINT NOT NULL, epoch BIGINT NOT NULL, attempt BIGINT NOT NULL, \
-             PRIMARY KEY (job, sink, subtask)) ENGINE = InnoDB"
+            format!(
+                "CREATE TABLE IF NOT EXISTS {table} (\
+                 job VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
+                 sink VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL, \
+                 subtask BIGINT NOT NULL, epoch BIGINT NOT NULL, attempt BIGINT NOT NULL, \
+                 PRIMARY KEY ({key})) ENGINE = InnoDB"
+            )
         }
     };
-    if !exists(connection).await? {
-        connection.batch(create).await.map_err(|error| {
+    if !has_table(connection, table).await? {
+        connection.batch(&create).await.map_err(|error| {
             SqlError::Setup(format!(
-                "cannot create the table `{TABLE}`, in which the sink notes how far it is: {}; create it by hand: {create}",
+                "cannot create the table `{table}`, in which the sink notes how far it is: {}; create it by hand: {create}",
                 SqlError::from(error)
             ))
         })?;
@@ -110,19 +125,25 @@ pub(super) async fn create(connection: &mut Connection) -> Result<(), SqlError> 
     Ok(())
 }
 
-/// Whether the table is there.
+/// Whether the ledger is there.
 pub(super) async fn exists(connection: &mut Connection) -> QueryResult<bool> {
-    let exists = match connection.backend() {
-        Backend::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'flow_ledger'",
+    has_table(connection, TABLE).await
+}
+
+async fn has_table(connection: &mut Connection, table: &str) -> QueryResult<bool> {
+    let query = match connection.backend() {
+        Backend::Sqlite => {
+            format!("SELECT name FROM sqlite_master WHERE type = 'table' AND name = '{table}'")
+        }
         Backend::Postgres => {
-            "SELECT CAST('flow_ledger' AS text) AS name WHERE to_regclass('flow_ledger') IS NOT NULL"
+            format!("SELECT CAST('{table}' AS text) AS name WHERE to_regclass('{table}') IS NOT NULL")
         }
-        Backend::Mysql => {
+        Backend::Mysql => format!(
             "SELECT table_name AS name FROM information_schema.tables \
-             WHERE table_schema = DATABASE() AND table_name = 'flow_ledger'"
-        }
+             WHERE table_schema = DATABASE() AND table_name = '{table}'"
+        ),
     };
-    Ok(!names(connection, exists).await?.is_empty())
+    Ok(!names(connection, &query).await?.is_empty())
 }
 
 /// One column of names.
@@ -185,7 +206,8 @@ pub(super) async fn advance(
     Ok(connection.run(statement).await? == 1)
 }
 
-fn epoch(id: u64) -> Result<i64, SqlError> {
+/// As the column holds it.
+pub(super) fn epoch(id: u64) -> Result<i64, SqlError> {
     i64::try_from(id).map_err(|_| SqlError::Setup(format!("there is no checkpoint {id}")))
 }
 
@@ -201,6 +223,18 @@ pub(super) async fn stands(
     Ok(entry.is_some_and(|e| e.attempt == owner.attempt && e.epoch.cast_unsigned() == at.0))
 }
 
+/// Whether the tables can hold the names.
+pub(super) fn check_names(job: &str, sink: &str) -> Result<(), SqlError> {
+    for (what, name) in [("job", job), ("sink", sink)] {
+        if name.len() > LONGEST_NAME {
+            return Err(SqlError::Setup(format!(
+                "the name of the {what} is longer than the {LONGEST_NAME} bytes that the sink's table can hold: `{name}`"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Takes over all rows of a sink for this attempt and adds those of new subtasks, or refuses because they do not fit
 /// the checkpoint. In a transaction of the caller, who rolls back when refused.
 pub(super) async fn take_over(
@@ -209,13 +243,7 @@ pub(super) async fn take_over(
     cx: &SinkContext,
     handles: &[Recovered<Staged>],
 ) -> Result<(), SqlError> {
-    for (what, name) in [("job", &owner.job), ("sink", &owner.sink)] {
-        if name.len() > LONGEST_NAME {
-            return Err(SqlError::Setup(format!(
-                "the name of the {what} is longer than the {LONGEST_NAME} bytes that the ledger can hold: `{name}`"
-            )));
-        }
-    }
+    check_names(&owner.job, &owner.sink)?;
     let before = entries(connection, owner).await?;
     if before.len() >= cx.parallelism && before.iter().all(|entry| entry.attempt == owner.attempt) {
         // Another process of this attempt was here first, and its subtasks may have moved on already.

@@ -26,6 +26,37 @@
 //!
 //! The rows of one subtask are applied in the order in which they were written; those of different subtasks in any.
 //!
+//! # Exactly once, by prepared transactions
+//!
+//! `.prepared_transactions()` makes a sink write rows to the server as they come, into a transaction that is prepared with
+//! the checkpoint (`PREPARE TRANSACTION` in PostgreSQL, XA in MariaDB and MySQL) and committed once it is complete. A
+//! checkpoint then carries a name instead of the rows, and the commit takes next to no time however many they are. In
+//! return, rows stay locked until the checkpoint is complete. So take it only where **no row is written by two subtasks or
+//! by two sinks**: rows that are only inserted, or a stream that is partitioned by the key of the rows. Otherwise one
+//! subtask waits for a row of another's prepared transaction, while the checkpoint that would commit it waits for the
+//! first: nothing ends that but a lock timeout. A job warns at its start where it cannot see that rows are disjoint.
+//!
+//! - After a crash, what the checkpoint names is committed, and everything else of this job and sink is rolled back. A row
+//!   in the table `flow_transactions`, inserted by the transaction itself, tells a transaction that was committed from one
+//!   that was lost.
+//! - What may be missing (`max_prepared_transactions`, a privilege, a newer server) is told at the start, with a remedy.
+//! - After a deadlock, or when the server was away, an epoch of up to 64 MiB is written again from memory. A larger one makes
+//!   the job start again from its last checkpoint.
+//! - A lock that is not to be had is waited for three times 10 s; then the job fails and says who may hold it. For an earlier
+//!   epoch of the same subtask the sink waits until its checkpoint is complete. If that fails, its rows stay locked until a
+//!   later one is complete; with the default of no tolerable failures the job goes back to the one before instead.
+//! - [`SqlSink::in_doubt`] lists what is prepared, should a job never come back. As long as that is so its rows are locked,
+//!   and in PostgreSQL nothing is vacuumed.
+//!
+//! | | ledger | prepared transactions |
+//! |---|---|---|
+//! | databases | all | PostgreSQL 9.6, MariaDB 10.5.2, MySQL 5.7.7 and newer; not Galera, not SQLite |
+//! | the server needs | nothing | `max_prepared_transactions` in PostgreSQL, `XA_RECOVER_ADMIN` in MySQL 8 |
+//! | rows | any | each written by one subtask of one sink |
+//! | locks | while a transaction is applied | from the first write until the checkpoint is complete |
+//! | a checkpoint carries | the rows | a name |
+//! | memory | an interval's rows, and more while the database is slow | an interval's rows, up to 64 MiB |
+//!
 //! # Values
 //!
 //! Booleans, numbers, texts, bytes (`serde_bytes`), and `None` or `()` as null; an enum's variant without fields is its
@@ -56,6 +87,7 @@ mod mysql;
 mod placeholder;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod prepared;
 mod recover;
 mod retry;
 mod scalar;
@@ -79,7 +111,10 @@ pub use self::{
     each_row::EachRow,
     error::SqlError,
     handle::Staged,
-    sink::{Apply, Direct, Execute, Insert, Ledger, SqlSink, Upsert, UpsertInto},
+    prepared::{
+        InDoubt, NotOurs, PreparedCommitter, PreparedTransaction, PreparedWriter, Resolved, TransactionId,
+    },
+    sink::{Apply, Direct, Execute, Insert, Ledger, Prepared, SqlSink, Upsert, UpsertInto},
     table::{InsertRows, UpsertRows},
     transaction::{OnMysql, OnPostgres, OnSqlite, Query, Transaction},
     url::{Backend, DatabaseUrl},

@@ -70,7 +70,7 @@ pub(super) async fn direct<W: Work>(setup: &Setup<W>, cx: &SinkContext) -> Resul
 }
 
 /// Connects, prepares and checks.
-async fn connect<W: Work>(setup: &Setup<W>, cx: &SinkContext) -> Result<Connection, BoxError> {
+pub(super) async fn connect<W: Work>(setup: &Setup<W>, cx: &SinkContext) -> Result<Connection, BoxError> {
     let mut connection = Connection::open(&setup.url).await.map_err(|error| told(cx, error))?;
     {
         let _turn = connection.turn().await;
@@ -88,14 +88,14 @@ async fn connect<W: Work>(setup: &Setup<W>, cx: &SinkContext) -> Result<Connecti
 }
 
 /// Where there is no autocommit, even a read opens a transaction.
-async fn settle(connection: &mut Connection) -> Result<(), SqlError> {
+pub(super) async fn settle(connection: &mut Connection) -> Result<(), SqlError> {
     if connection.backend() == Backend::Mysql {
         connection.batch("COMMIT").await?;
     }
     Ok(())
 }
 
-fn told(cx: &SinkContext, error: impl std::fmt::Display) -> BoxError {
+pub(super) fn told(cx: &SinkContext, error: impl std::fmt::Display) -> BoxError {
     format!("sink `{}`: {error}", cx.operator).into()
 }
 

@@ -23,6 +23,11 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub enum Ledger {}
 
+/// Rows are written as they come, into a transaction that is prepared with the checkpoint and committed once it is
+/// complete: exactly once, for rows that no other subtask or sink writes.
+#[derive(Clone, Copy, Debug)]
+pub enum Prepared {}
+
 /// Rows are written as they come, and again after a crash: at least once.
 #[derive(Clone, Copy, Debug)]
 pub enum Direct {}
@@ -41,7 +46,7 @@ pub type Upsert<M = Direct> = SqlSink<UpsertRows, M>;
 /// Runs a statement for each record.
 pub type Execute<M = Ledger> = SqlSink<EachRow, M>;
 /// Calls a closure for each batch of records.
-pub type Apply<R> = SqlSink<Batches<R>, Ledger>;
+pub type Apply<R, M = Ledger> = SqlSink<Batches<R>, M>;
 
 /// What a sink, its writers and its committers share.
 #[derive(Clone, Debug)]
@@ -96,6 +101,13 @@ impl<M> Upsert<M> {
 }
 
 impl Insert<Ledger> {
+    /// Writes rows as they come and commits them with the checkpoint, by prepared transactions instead of the ledger:
+    /// see [there](super#exactly-once-by-prepared-transactions) for when that is right.
+    #[must_use]
+    pub fn prepared_transactions(self) -> Insert<Prepared> {
+        self.in_mode()
+    }
+
     /// Writes rows as they come instead of with the checkpoint: sooner, without a ledger, and again after a crash.
     #[must_use]
     pub fn at_least_once(self) -> Insert<Direct> {
@@ -104,6 +116,13 @@ impl Insert<Ledger> {
 }
 
 impl Execute<Ledger> {
+    /// Runs the statements as records come and commits them with the checkpoint, by prepared transactions instead of the
+    /// ledger: see [there](super#exactly-once-by-prepared-transactions) for when that is right.
+    #[must_use]
+    pub fn prepared_transactions(self) -> Execute<Prepared> {
+        self.in_mode()
+    }
+
     /// Runs the statements as records come instead of with the checkpoint: sooner, without a ledger, and again after a
     /// crash.
     #[must_use]
@@ -119,9 +138,26 @@ impl Upsert<Direct> {
     pub fn ledger(self) -> Upsert<Ledger> {
         self.in_mode()
     }
+
+    /// Writes rows as they come and commits them with the checkpoint, by prepared transactions: as with the
+    /// [ledger](Self::ledger), readers never see a value that a crash takes back. See
+    /// [there](super#exactly-once-by-prepared-transactions) for when that is right.
+    #[must_use]
+    pub fn prepared_transactions(self) -> Upsert<Prepared> {
+        self.in_mode()
+    }
 }
 
 impl<R> Apply<R> {
+    /// Calls the closure as records come and commits with the checkpoint, by prepared transactions instead of the ledger:
+    /// see [there](super#exactly-once-by-prepared-transactions) for when that is right.
+    #[must_use]
+    pub fn prepared_transactions(self) -> Apply<R, Prepared> {
+        self.in_mode()
+    }
+}
+
+impl<R, M> Apply<R, M> {
     /// How many records the closure is given at once, at most: 10,000 unless said.
     #[must_use]
     pub fn batch(self, records: usize) -> Self {

@@ -51,6 +51,10 @@ impl Work for InsertRows {
         self.0.place()
     }
 
+    fn table(&self) -> Option<&str> {
+        Some(&self.0.name)
+    }
+
     async fn check(&self, internal: &mut Internal<'_>) -> Result<(), SqlError> {
         self.0.check(internal.0).await
     }
@@ -70,6 +74,10 @@ impl Work for UpsertRows {
 
     fn place(&self) -> String {
         self.0.place()
+    }
+
+    fn table(&self) -> Option<&str> {
+        Some(&self.0.name)
     }
 
     async fn check(&self, internal: &mut Internal<'_>) -> Result<(), SqlError> {

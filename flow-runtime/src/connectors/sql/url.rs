@@ -134,6 +134,18 @@ impl DatabaseUrl {
         Ok(url.into())
     }
 
+    /// Which database it leads to, whoever connects: for comparing, and for messages.
+    pub(super) fn database(&self) -> String {
+        let Ok(url) = url::Url::parse(&self.0) else { return self.to_string() };
+        let (kind, port) = match self.backend() {
+            Some(Backend::Postgres) => ("postgres", 5432),
+            Some(Backend::Mysql) => ("mysql", 3306),
+            _ => return self.to_string(),
+        };
+        let (host, port) = (url.host_str().unwrap_or("localhost"), url.port().unwrap_or(port));
+        format!("{kind}://{host}:{port}{}", url.path())
+    }
+
     /// Takes out of a text what must not be shown: drivers like to quote the URL that they were given.
     pub(super) fn redact(&self, text: &str) -> String {
         let mut text = text.replace(&self.0, &self.to_string());
@@ -301,6 +313,14 @@ mod tests {
         }
         let url = DatabaseUrl::from("postgres://ada:a%2Bb%20c@h/d");
         assert_eq!(url.redact("bad password 'a+b c' in a%2Bb%20c"), "bad password '***' in ***");
+    }
+
+    #[test]
+    fn the_same_database_is_told() {
+        let database = |url: &str| DatabaseUrl::from(url).database();
+        assert_eq!(database("mariadb://u:p@h/d?tcp_keepalive=7"), database("mysql://v:q@h:3306/d"));
+        assert_eq!(database("postgresql://u:p@h/d"), "postgres://h:5432/d");
+        assert_ne!(database("postgres://u:p@h/d"), database("postgres://u:p@h/e"));
     }
 
     #[test]

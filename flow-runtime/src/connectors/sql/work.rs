@@ -24,6 +24,12 @@ pub trait Work: Send + Sync + 'static {
     #[doc(hidden)]
     fn place(&self) -> String;
 
+    /// The only table that it writes to, where that is known.
+    #[doc(hidden)]
+    fn table(&self) -> Option<&str> {
+        None
+    }
+
     #[doc(hidden)]
     fn check(&self, internal: &mut Internal<'_>) -> impl Future<Output = Result<(), SqlError>> + Send;
 

@@ -19,7 +19,10 @@ use super::{
     producer::{self, Fault, Producer, Sent},
     setup::Setup,
 };
-use crate::connectors::kafka::client::Admin;
+use crate::{
+    connectors::kafka::client::Admin,
+    failpoint::{Point, reach},
+};
 
 /// How long the brokers may take to answer a step of a transaction.
 const STEP: Duration = Duration::from_secs(30);
@@ -100,6 +103,7 @@ impl Session {
         let (producer, topic) = (&self.producer, &*self.setup.topic);
         producer.poll(Duration::ZERO);
         producer.begin_transaction().map_err(failed("cannot begin a transaction"))?;
+        reach(Point::KafkaBegun);
         if let Some(staged) = staged {
             let deadline = Instant::now() + self.setup.transaction_timeout;
             staged.each(|index, record| {
@@ -112,6 +116,7 @@ impl Session {
                 Ok(())
             })?;
         }
+        reach(Point::KafkaProduced);
         let mut marker = TopicPartitionList::with_capacity(1);
         let mut element = marker.add_partition(topic, 0);
         element.set_metadata(next.metadata());
@@ -120,8 +125,12 @@ impl Session {
         producer
             .send_offsets_to_transaction(&marker, &self.group, STEP)
             .map_err(failed("cannot move the marker"))?;
+        reach(Point::KafkaMarked);
         // Serves what is told of the records, which the commit itself does not.
         producer.flush(self.setup.transaction_timeout).map_err(failed("cannot write the records"))?;
-        producer.commit_transaction(STEP).map_err(failed("cannot commit the transaction"))
+        reach(Point::KafkaFlushed);
+        producer.commit_transaction(STEP).map_err(failed("cannot commit the transaction"))?;
+        reach(Point::KafkaCommitted);
+        Ok(())
     }
 }
