@@ -8,6 +8,7 @@ mod disjoint;
 mod edge;
 mod operator;
 mod position;
+mod state;
 mod wiring;
 mod work;
 

@@ -11,7 +11,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use timely::{
     container::CapacityContainerBuilder,
@@ -30,15 +29,15 @@ use timely::{
 use super::{
     Environment, Parcel, Partition, Work,
     edge::{Credits, Drain},
+    state::{StateParts, StateWrite},
     wiring::{ChainParts, EdgeParts, FinishLoop, Head, ParcelLoop, Wiring},
 };
 use crate::{
-    checkpoint::{CheckpointError, CheckpointId, SinkPart, SourcePart, StatePart},
+    checkpoint::{CheckpointId, SinkPart, SourcePart, StatePart},
     error::Error,
     failpoint::{Point, reach},
     sink::{SinkParts, SinkPort},
     source::{SourceDriver, Step},
-    state::{KeyGroups, StatePort},
     worker::{AbortOnDrop, Alarm, Control, Ending, Tries},
 };
 
@@ -54,6 +53,8 @@ type Builder<D> = OutputBuilder<u64, CapacityContainerBuilder<Vec<D>>>;
 
 /// How long a source works before other operators get their turn.
 const TURN: Duration = Duration::from_millis(1);
+/// How long state is collected for a checkpoint before records get their turn.
+const SLICE: Duration = Duration::from_micros(500);
 
 /// What [`build`] leaves to be connected.
 pub(crate) struct Built<'s> {
@@ -174,7 +175,6 @@ fn build_chain<'s>(
             }
             let (written, writes) = mpsc::channel();
             subtask = Some(Subtask {
-                groups: environment.key_groups(parallelism),
                 environment,
                 work,
                 epoch: first,
@@ -303,7 +303,6 @@ impl Parts {
 /// A chain on a worker that takes part in it.
 struct Subtask {
     environment: Arc<Environment>,
-    groups: KeyGroups,
     work: Work,
     epoch: CheckpointId,
     /// One per output, at the current epoch.
@@ -311,7 +310,7 @@ struct Subtask {
     ways_out: Vec<WayOut>,
     scratch: Vec<Parcel>,
     parts: Parts,
-    states: Vec<(Rc<str>, Rc<dyn StatePort>)>,
+    states: Vec<StateParts>,
     sinks: Vec<Rc<dyn SinkPort>>,
     finish: Vec<FinishLoop>,
     alarm: Alarm,
@@ -342,7 +341,16 @@ impl Subtask {
                 }
             }
         }
+        if !self.collect() {
+            self.activator.activate();
+        }
         Ok(self.parts.collect(&self.environment.control))
+    }
+
+    /// Collects some of the state for the last barrier. Returns whether nothing is left.
+    fn collect(&self) -> bool {
+        let until = Instant::now() + SLICE;
+        self.states.iter().all(|state| state.collect(until))
     }
 
     fn capabilities_dropped(&self) -> bool {
@@ -484,7 +492,7 @@ impl Subtask {
         Ok(())
     }
 
-    /// The end of an epoch: takes the snapshot, has it written elsewhere, and goes on.
+    /// The end of an epoch: begins the snapshot, has it written elsewhere, and goes on.
     fn barrier(&mut self, source: Option<&dyn SourceDriver>, last: bool) -> Result<(), Error> {
         let checkpoint = self.epoch;
         let mut parts = Vec::new();
@@ -497,15 +505,15 @@ impl Subtask {
             }));
         }
         let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.barrier(checkpoint)).collect();
-        // Given up before it came here, or unwanted: then the end of the epoch is for the sinks alone.
+        // Given up before it came here, or unwanted: then the end of the epoch is for the sinks alone, and what has
+        // changed in the state belongs to the next checkpoint.
         let failed = self.environment.control.is_failed(checkpoint);
         let writing = if failed {
             None
         } else {
-            let states = self.states.iter().filter(|_| self.environment.goes_back);
-            let snapshots =
-                states.map(|(uid, state)| (uid.to_string(), state.snapshot(self.groups))).collect();
-            Some(self.write(checkpoint, parts, snapshots, sinks, Tries::of(last)))
+            let tries = Tries::of(last);
+            let states = self.states.iter().filter_map(|state| state.barrier(checkpoint, tries)).collect();
+            Some(self.write(checkpoint, parts, states, sinks, tries))
         };
         let next = checkpoint.next();
         if let Some(mut capability) = self.parts.current.take() {
@@ -533,27 +541,17 @@ impl Subtask {
         &self,
         checkpoint: CheckpointId,
         mut parts: Vec<Part>,
-        snapshots: Vec<(String, Encode)>,
+        states: Vec<StateWrite>,
         sinks: Vec<SinkParts>,
         tries: Tries,
     ) -> AbortOnDrop<()> {
         let (environment, alarm, written) =
             (Arc::clone(&self.environment), self.alarm.clone(), self.parts.written.clone());
-        let subtask = self.work.subtask;
         AbortOnDrop(self.environment.tokio.spawn(async move {
             let write = async {
                 reach(Point::SnapshotTaken);
-                for (uid, encode) in snapshots {
-                    let encoded = tokio::task::spawn_blocking(encode).await.map_err(|e| {
-                        Error::Config(format!("the snapshot of `{uid}` could not be encoded: {e}"))
-                    })??;
-                    reach(Point::SnapshotEncoded);
-                    let name = format!("{:016x}-{uid}-{subtask}-state", environment.attempt);
-                    let (store, compression) = (&environment.store, environment.compression);
-                    let put = || store.put_compressed(checkpoint, &name, encoded.clone(), compression);
-                    let file = tries.run(put).await?;
-                    reach(Point::StateWritten);
-                    parts.push(Part::State(StatePart { uid, subtask, file }));
+                for state in states {
+                    parts.push(Part::State(state.await?));
                 }
                 for sink in sinks {
                     let pending = sink.await;
@@ -577,5 +575,3 @@ impl Subtask {
         }))
     }
 }
-
-type Encode = Box<dyn FnOnce() -> Result<Bytes, CheckpointError> + Send>;

@@ -9,6 +9,7 @@ use super::{
     At, ChainError, Edge, Edges, Outgoing, Output, Parcel, Partition, Received, Skipped, Stream,
     disjoint::{self, Path},
     edge::{Credit, Credits, Drain},
+    state::StateParts,
 };
 use crate::{
     checkpoint::{CheckpointId, Compression, Restored, Store},
@@ -68,7 +69,7 @@ pub(crate) struct ChainParts {
     pub(crate) head: Head,
     pub(crate) finish: Vec<FinishLoop>,
     pub(crate) outputs: Vec<OutputPort>,
-    pub(crate) states: Vec<(Rc<str>, Rc<dyn StatePort>)>,
+    pub(crate) states: Vec<StateParts>,
     pub(crate) sinks: Vec<Rc<dyn SinkPort>>,
 }
 
@@ -199,7 +200,7 @@ pub struct Chain<'w> {
     head: Option<Head>,
     finish: Vec<FinishLoop>,
     outputs: Vec<OutputPort>,
-    states: Vec<(Rc<str>, Rc<dyn StatePort>)>,
+    states: Vec<StateParts>,
     sinks: Vec<Rc<dyn SinkPort>>,
 }
 
@@ -223,16 +224,28 @@ impl Chain<'_> {
     pub fn keyed<K: StoredKey, V: StateValue>(&mut self, operator: usize) -> Keyed<K, V> {
         let keyed = Keyed::empty();
         if self.active() {
-            let groups = self.wiring.environment.key_groups(self.parallelism);
+            let environment = Arc::clone(&self.wiring.environment);
+            let (subtask, groups) = (self.wiring.worker, environment.key_groups(self.parallelism));
             let uid = self.uid(operator);
-            if let Some(restored) = &self.wiring.environment.restored {
-                for part in restored.states(&uid) {
-                    if let Err(error) = keyed.restore(part, groups, self.wiring.worker) {
+            let mut files = None;
+            if let Some(restored) = &environment.restored {
+                for segment in restored.states(&uid) {
+                    if let Err(error) = keyed.restore(segment, groups, subtask) {
                         self.wiring.error.get_or_insert(Error::Checkpoint(error.of(&uid)));
                     }
                 }
+                files = restored.files(&uid, subtask, self.parallelism);
             }
-            self.states.push((uid, Rc::new(keyed.clone())));
+            keyed.set_whole(files.is_none());
+            let files = files.unwrap_or_default();
+            self.states.push(StateParts::new(
+                uid,
+                subtask,
+                groups,
+                Rc::new(keyed.clone()),
+                files,
+                &environment,
+            ));
         }
         keyed
     }

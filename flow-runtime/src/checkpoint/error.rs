@@ -28,16 +28,14 @@ pub enum CheckpointError {
         /// What is wrong with it.
         damage: Damage,
     },
-    /// A file was written by a later version of this crate.
-    #[error(
-        "`{path}` has format {found}, and this version reads up to {supported}; run the job with the version that wrote it, or a newer one"
-    )]
+    /// A file was written by another version of this crate.
+    #[error("`{path}` has format {found}, and this version reads format {supported}; {}", other_version(*.found, *.supported))]
     Format {
         /// The file.
         path: String,
         /// The format of the file.
         found: u32,
-        /// The newest format that can be read.
+        /// The format that can be read.
         supported: u32,
     },
     /// The checkpoint of another job.
@@ -270,6 +268,14 @@ impl fmt::Display for Damage {
             Damage::Replaced => f.write_str("is not the file that the manifest means"),
             Damage::Content(what) => write!(f, "is damaged: {what}"),
         }
+    }
+}
+
+fn other_version(found: u32, supported: u32) -> &'static str {
+    if found > supported {
+        "run the job with the version that wrote it, or a newer one"
+    } else {
+        "run the job with the version that wrote it, or begin without state by --fresh"
     }
 }
 

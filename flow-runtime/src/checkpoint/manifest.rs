@@ -72,8 +72,8 @@ pub struct StatePart {
     pub uid: String,
     /// The subtask.
     pub subtask: usize,
-    /// Where the state is.
-    pub file: PartFile,
+    /// Where the state is: all of it as it once was, and then what has changed since, the latest last.
+    pub files: Vec<PartFile>,
 }
 
 /// A pre-committed transaction of one subtask of a sink.
@@ -103,7 +103,7 @@ pub struct PartFile {
 
 impl Manifest {
     /// The format that this version writes.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 2;
 
     /// An empty manifest, created now.
     #[must_use]
@@ -171,7 +171,7 @@ impl Manifest {
 
     /// Every file that this manifest names.
     pub fn files(&self) -> impl Iterator<Item = &PartFile> {
-        self.states.iter().map(|s| &s.file).chain(self.sinks.iter().map(|s| &s.file))
+        self.states.iter().flat_map(|s| &s.files).chain(self.sinks.iter().map(|s| &s.file))
     }
 
     /// The bytes that a restore would read, besides the manifest.

@@ -27,7 +27,7 @@ impl Store {
         name: &str,
         payload: Bytes,
     ) -> Result<PartFile, CheckpointError> {
-        self.put(id, name, envelope::PLAIN, payload).await
+        self.put(self.new_path(id, name), envelope::PLAIN, payload).await
     }
 
     /// As [`put_part`](Self::put_part), compressed on the way; [`get_part`](Self::get_part) gives it back as it was.
@@ -41,27 +41,51 @@ impl Store {
         payload: Bytes,
         compression: Compression,
     ) -> Result<PartFile, CheckpointError> {
+        self.pack_and_put(self.new_path(id, name), payload, compression).await
+    }
+
+    /// As [`put_compressed`](Self::put_compressed), for a part that only a later checkpoint will name: it stays until it
+    /// is [released](Self::release).
+    pub(super) async fn put_held(
+        &self,
+        id: CheckpointId,
+        name: &str,
+        payload: Bytes,
+        compression: Compression,
+    ) -> Result<PartFile, CheckpointError> {
+        let path = self.new_path(id, name);
+        self.inner.held.hold(&path);
+        let written = self.pack_and_put(path.clone(), payload, compression).await;
+        if written.is_err() {
+            self.release(&path, CheckpointId(0));
+        }
+        written
+    }
+
+    fn new_path(&self, id: CheckpointId, name: &str) -> String {
+        // Unique across the subtasks of this run, and across runs: a run that was thought dead and is still
+        // writing must not touch the files of the next.
+        let number = self.inner.written.fetch_add(1, Ordering::Relaxed);
+        format!("{}/{}.{:016x}-{number}.part", folder(id), file_name(name), self.inner.run)
+    }
+
+    async fn pack_and_put(
+        &self,
+        path: String,
+        payload: Bytes,
+        compression: Compression,
+    ) -> Result<PartFile, CheckpointError> {
         match compression {
-            Compression::None => self.put_part(id, name, payload).await,
+            Compression::None => self.put(path, envelope::PLAIN, payload).await,
             Compression::Zstd => {
                 let work = move || compression::compress(&payload);
-                let payload = self.blocking("compress", name.to_owned(), work).await?;
-                self.put(id, name, envelope::ZSTD, payload).await
+                let payload = self.blocking("compress", path.clone(), work).await?;
+                self.put(path, envelope::ZSTD, payload).await
             }
         }
     }
 
-    async fn put(
-        &self,
-        id: CheckpointId,
-        name: &str,
-        format: u32,
-        payload: Bytes,
-    ) -> Result<PartFile, CheckpointError> {
-        // Unique across the subtasks of this run, and across runs: a run that was thought dead and is still
-        // writing must not touch the files of the next.
-        let number = self.inner.written.fetch_add(1, Ordering::Relaxed);
-        let path = format!("{}/{}.{:016x}-{number}.part", folder(id), file_name(name), self.inner.run);
+    async fn put(&self, path: String, format: u32, payload: Bytes) -> Result<PartFile, CheckpointError> {
         let crc = envelope::part_crc(format, &payload);
         let header = envelope::part_header(format, &payload, crc);
         let bytes = payload.len() as u64;

@@ -130,6 +130,7 @@ impl Restore {
         check: impl Fn(&Manifest) -> Result<(), CheckpointError>,
     ) -> Result<Resumed, CheckpointError> {
         let own = store.manifests().await?;
+        store.release_all();
         let last = own.first().map(|(id, _)| *id).unwrap_or_default();
         let began_after = *self.began_after.get_or_insert(last);
         if last < began_after {
@@ -140,7 +141,11 @@ impl Restore {
             return Err(CheckpointError::NotFound { location, id: began_after, available });
         }
         let mut resumed = if last > began_after {
-            self.load(store, own, Wanted::NewestAfter(began_after), &check).await?
+            let mut resumed = self.load(store, own, Wanted::NewestAfter(began_after), &check).await?;
+            if let Some(restored) = &mut resumed.restored {
+                restored.of_this_run = true;
+            }
+            resumed
         } else {
             match &self.request {
                 RestoreRequest::Fresh => Resumed::default(),
@@ -190,6 +195,8 @@ impl Restore {
 pub struct Restored {
     /// The checkpoint.
     pub manifest: Manifest,
+    /// Whether this run of the program has written it, so that its files can be built upon.
+    of_this_run: bool,
     states: HashMap<String, Vec<Bytes>>,
     handles: HashMap<String, Vec<(usize, CheckpointId, Bytes)>>,
 }
@@ -200,10 +207,11 @@ impl Restored {
     /// # Errors
     /// When the store refuses or a part is damaged.
     pub async fn load(store: &Store, manifest: Manifest) -> Result<Self, CheckpointError> {
-        let states = read(store, manifest.states.iter().map(|s| &s.file)).await?;
+        let states = read(store, manifest.states.iter().flat_map(|s| &s.files)).await?;
+        let uids = manifest.states.iter().flat_map(|part| part.files.iter().map(|_| &part.uid));
         let mut by_state = HashMap::<_, Vec<_>>::new();
-        for (part, bytes) in manifest.states.iter().zip(states) {
-            by_state.entry(part.uid.clone()).or_default().push(bytes);
+        for (uid, segment) in uids.zip(states) {
+            by_state.entry(uid.clone()).or_default().push(segment);
         }
         Ok(Restored { states: by_state, ..Self::load_handles(store, manifest).await? })
     }
@@ -221,10 +229,19 @@ impl Restored {
         for handles in by_sink.values_mut() {
             handles.sort_by_key(|(subtask, checkpoint, _)| (*checkpoint, *subtask));
         }
-        Ok(Restored { manifest, states: HashMap::new(), handles: by_sink })
+        Ok(Restored { manifest, of_this_run: false, states: HashMap::new(), handles: by_sink })
     }
 
-    /// The state parts of an operator, in the order of the manifest.
+    /// The files of a subtask's state, where new changes may be added to them. That takes files of this very
+    /// program: another may encode keys and values otherwise, and should not have to read the old ones for ever.
+    pub(crate) fn files(&self, uid: &str, subtask: usize, parallelism: usize) -> Option<Vec<PartFile>> {
+        let same = self.manifest.operator(uid).is_some_and(|was| was.parallelism == parallelism);
+        let part = self.manifest.states(uid).find(|part| part.subtask == subtask)?;
+        (self.of_this_run && same).then(|| part.files.clone())
+    }
+
+    /// The segments of an operator's state, in the order of the manifest: of each subtask, all of its state as it once
+    /// was, and then what has changed since.
     #[must_use]
     pub fn states(&self, uid: &str) -> &[Bytes] {
         self.states.get(uid).map_or(&[], Vec::as_slice)

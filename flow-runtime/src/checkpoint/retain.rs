@@ -15,7 +15,8 @@ impl Store {
     /// Keeps the newest `keep` checkpoints (at least one) and deletes the older ones, together with all parts that
     /// no checkpoint names that is kept, also those of attempts that never completed.
     ///
-    /// Nothing that is newer than the newest checkpoint is touched: it may be in progress. A damaged checkpoint
+    /// Nothing that is newer than the newest checkpoint is touched: it may be in progress. Neither is a part that a later
+    /// checkpoint of this process is going to name. A damaged checkpoint
     /// stays until it is older than those that are kept.
     ///
     /// # Errors
@@ -32,6 +33,7 @@ impl Store {
         let (Some(newest), Some(oldest)) = (good.first().map(|m| m.id), good.last().map(|m| m.id)) else {
             return Ok(());
         };
+        let held = self.inner.held.at(newest);
         let needed: HashSet<&str> = good.iter().flat_map(|m| m.files()).map(|f| f.path.as_str()).collect();
         let stays = |id| id > newest || (id > oldest && damaged.contains(&id));
         let kept: HashSet<CheckpointId> = good.iter().map(|m| m.id).collect();
@@ -45,7 +47,8 @@ impl Store {
                     if !kept.contains(&id) {
                         manifests.push(path);
                     }
-                } else if is_ours(&name) && !needed.contains(path.as_str()) {
+                } else if is_ours(&name) && !needed.contains(path.as_str()) && !held.contains(finished(&path))
+                {
                     parts.push(path);
                 }
             }
@@ -172,11 +175,16 @@ impl Store {
 /// Whether a file in a checkpoint's folder is one of ours: a part, or what the object store left of an unfinished
 /// write (`name#1`).
 fn is_ours(name: &str) -> bool {
-    let whole = match name.rsplit_once('#') {
+    let whole = finished(name);
+    whole.ends_with(".part") || (whole == MANIFEST && whole != name)
+}
+
+/// What an unfinished file will be called, and any other is.
+fn finished(name: &str) -> &str {
+    match name.rsplit_once('#') {
         Some((whole, suffix)) if !suffix.is_empty() && suffix.bytes().all(|b| b.is_ascii_digit()) => whole,
-        _ => return name.ends_with(".part"),
-    };
-    whole == MANIFEST || whole.ends_with(".part")
+        _ => name,
+    }
 }
 
 /// The number of the checkpoint whose folder this is; other names are not ours.

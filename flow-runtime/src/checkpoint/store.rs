@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 
 use super::{
     CheckpointError, CheckpointId, Damage,
+    held::Held,
     location::{self, Location},
 };
 
@@ -41,6 +42,7 @@ pub(super) struct Inner {
     pub(super) written: AtomicU64,
     /// Held while a manifest is being written.
     pub(super) publishing: Arc<Mutex<()>>,
+    pub(super) held: Held,
 }
 
 impl Store {
@@ -124,8 +126,8 @@ impl Store {
     fn new(objects: Arc<dyn ObjectStore>, prefix: Path, local: Option<PathBuf>, location: String) -> Self {
         // The standard library's hash keys are random, which saves a dependency.
         let run = RandomState::new().build_hasher().finish();
-        let (written, publishing) = (AtomicU64::new(0), Arc::default());
-        Store { inner: Arc::new(Inner { objects, prefix, local, location, run, written, publishing }) }
+        let (written, publishing, held) = (AtomicU64::new(0), Arc::default(), Held::default());
+        Store { inner: Arc::new(Inner { objects, prefix, local, location, run, written, publishing, held }) }
     }
 
     /// Where it is, for messages; holds no credentials.

@@ -61,12 +61,7 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     where
         V: PartialOrd,
     {
-        let least = self.merge(&key, value, |least, value| {
-            if value < *least {
-                *least = value;
-            }
-            Ok(())
-        })?;
+        let least = self.replace(&key, value, |least, value| value < least);
         Ok((key, least))
     }
 
@@ -77,12 +72,7 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     where
         V: PartialOrd,
     {
-        let greatest = self.merge(&key, value, |greatest, value| {
-            if value > *greatest {
-                *greatest = value;
-            }
-            Ok(())
-        })?;
+        let greatest = self.replace(&key, value, |greatest, value| value > greatest);
         Ok((key, greatest))
     }
 }

@@ -2,10 +2,16 @@
 
 mod aggregate;
 mod key;
+mod port;
+mod shard;
 mod table;
+mod track;
 
 pub use aggregate::Sum;
 pub use key::{Key, KeyGroup, StoredKey, StoredKeyPart};
 pub(crate) use key::{KeyGroups, hash};
-pub(crate) use table::StatePort;
+pub(crate) use port::StatePort;
 pub use table::{Keyed, StateValue, Table};
+
+#[cfg(test)]
+mod tests;

@@ -2,17 +2,18 @@
 
 use std::{
     cell::{RefCell, RefMut},
-    collections::BTreeMap,
+    fmt,
     marker::PhantomData,
     rc::Rc,
+    time::Instant,
 };
 
-use bytes::Bytes;
-use hashbrown::HashTable;
-
-use super::{Key, KeyGroup, KeyGroups, StoredKey, hash};
+use super::{
+    Key, StoredKey, hash,
+    shard::{self, Entry, Shard, Shards},
+    track::{Closed, Tracker},
+};
 use crate::{
-    checkpoint::{CheckpointError, decode_entries, decode_groups, encode_entry, encode_groups},
     error::BoxError,
     record::{Portable, Slot},
 };
@@ -55,27 +56,35 @@ impl<K, V> Keyed<K, V> {
 }
 
 /// A value per key. A key is found by its borrowed form and owned when it is new.
-#[derive(Debug)]
+///
+/// Whatever gives access to a value counts as its change, and is written to the next checkpoint.
 pub struct Table<K, V> {
-    entries: HashTable<(K, V)>,
+    shards: Shards<K, V>,
+    tracker: Tracker<K, V>,
+}
+
+impl<K: StoredKey, V: StateValue> Table<K, V> {
+    pub(crate) fn new() -> Self {
+        Table { shards: shard::empty(), tracker: Tracker::new(|key, value| (key.clone(), value.clone())) }
+    }
 }
 
 // What a value has to be is asked for once, where the state is made.
 impl<K: StoredKey, V> Table<K, V> {
-    pub(crate) fn new() -> Self {
-        Table { entries: HashTable::new() }
-    }
-
     /// The value of `key`, which is `initial()` when the key is new.
     #[inline(always)]
     pub fn value<Q: Key<Stored = K>>(&mut self, key: &Q, initial: impl FnOnce() -> V) -> &mut V {
         let hash = hash(key);
+        let number = shard::of(hash);
         // `entry` would hash, compare and reserve in one go, but it needs the owned key; this is as fast for keys that
         // are known, and those are nearly all.
-        match self.entries.find_entry(hash, |(stored, _)| key.is(stored)) {
-            Ok(entry) => &mut entry.into_mut().1,
+        match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
+            Ok(found) => {
+                let entry = self.tracker.change(number, found);
+                &mut entry.value
+            }
             Err(absent) => {
-                &mut absent.into_table().insert_unique(hash, (key.store(), initial()), rehash).into_mut().1
+                insert(absent.into_table(), &mut self.tracker, number, hash, key.store(), initial())
             }
         }
     }
@@ -92,22 +101,134 @@ impl<K: StoredKey, V> Table<K, V> {
         V: Clone,
     {
         let hash = hash(key);
-        match self.entries.find_entry(hash, |(stored, _)| key.is(stored)) {
-            Ok(entry) => {
-                let held = &mut entry.into_mut().1;
-                merge(held, value)?;
-                Ok(held.clone())
+        let number = shard::of(hash);
+        match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
+            Ok(found) => {
+                let entry = self.tracker.change(number, found);
+                merge(&mut entry.value, value)?;
+                Ok(entry.value.clone())
             }
             Err(absent) => {
-                absent.into_table().insert_unique(hash, (key.store(), value.clone()), rehash);
+                let held = value.clone();
+                insert(absent.into_table(), &mut self.tracker, number, hash, key.store(), held);
                 Ok(value)
             }
         }
     }
 
+    /// Replaces the value of `key` by `value` where `replace` says so, given the value that is held and `value`, or
+    /// stores it when the key is new. Returns the value that is held then. What is not replaced has not changed.
+    #[inline(always)]
+    pub(crate) fn replace<Q: Key<Stored = K>>(
+        &mut self,
+        key: &Q,
+        value: V,
+        replace: impl FnOnce(&V, &V) -> bool,
+    ) -> V
+    where
+        V: Clone,
+    {
+        let hash = hash(key);
+        let number = shard::of(hash);
+        match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
+            Ok(found) => {
+                if !replace(&found.get().value, &value) {
+                    return found.get().value.clone();
+                }
+                self.tracker.change(number, found).value = value.clone();
+                value
+            }
+            Err(absent) => {
+                let held = value.clone();
+                insert(absent.into_table(), &mut self.tracker, number, hash, key.store(), held);
+                value
+            }
+        }
+    }
+
+    /// Takes out the value of `key`.
+    #[inline]
+    pub fn remove<Q: Key<Stored = K>>(&mut self, key: &Q) -> Option<V> {
+        let hash = hash(key);
+        let number = shard::of(hash);
+        let found = self.shards[number].find_entry(hash, |entry| key.is(&entry.key)).ok()?;
+        let (entry, _) = found.remove();
+        Some(self.tracker.remove(number, entry))
+    }
+
     /// Takes out all entries: the final results of a batch pipeline.
     pub fn results(&mut self) -> impl Iterator<Item = (Slot<K>, V)> {
-        std::mem::take(&mut self.entries).into_iter().map(|(key, value)| (Slot::new(key), value))
+        self.collect(None);
+        self.tracker.emptied();
+        let shards = std::mem::replace(&mut self.shards, shard::empty());
+        shards.into_iter().flatten().map(|entry| (Slot::new(entry.key), entry.value))
+    }
+
+    /// Puts an entry of a checkpoint that is being restored, or removes it.
+    pub(super) fn restore(&mut self, key: K, value: Option<V>) {
+        let hash = hash(&key);
+        let number = shard::of(hash);
+        match (self.shards[number].find_entry(hash, |entry| entry.key == key), value) {
+            (Ok(found), Some(value)) => found.into_mut().value = value,
+            (Ok(found), None) => drop(found.remove()),
+            (Err(absent), Some(value)) => {
+                let shard = absent.into_table();
+                make_room(shard, &mut self.tracker, number);
+                let entry = Entry { key, value, mark: self.tracker.clean(), stored: true };
+                shard.insert_unique(hash, entry, shard::rehash);
+            }
+            (Err(_), None) => {}
+        }
+    }
+}
+
+impl<K, V> Table<K, V> {
+    /// Whether the next snapshot holds all of the state: not, when files hold what was restored.
+    pub(super) fn set_whole(&mut self, whole: bool) {
+        self.tracker.set_whole(whole);
+    }
+
+    /// A barrier: what the table holds now is what [`collect`](Self::collect) sends from now on, whatever changes
+    /// meanwhile. `None` when nothing has changed since the last one.
+    pub(super) fn close(&mut self) -> Option<Closed<K, V>> {
+        self.tracker.close(&mut self.shards)
+    }
+
+    /// Collects until a time, or to the end. Returns whether nothing is left.
+    pub(super) fn collect(&mut self, until: Option<Instant>) -> bool {
+        self.tracker.collect(&mut self.shards, until)
+    }
+}
+
+impl<K, V> fmt::Debug for Table<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").finish_non_exhaustive()
+    }
+}
+
+#[inline(never)]
+fn insert<'t, K: StoredKey, V>(
+    shard: &'t mut Shard<K, V>,
+    tracker: &mut Tracker<K, V>,
+    number: usize,
+    hash: u64,
+    key: K,
+    value: V,
+) -> &'t mut V {
+    make_room(shard, tracker, number);
+    let entry = Entry { key, value, mark: tracker.now, stored: false };
+    let inserted = shard.insert_unique(hash, entry, shard::rehash);
+    tracker.note(number, inserted.bucket_index());
+    &mut inserted.into_mut().value
+}
+
+/// Lets a full shard grow, or clean up: both move its entries.
+#[inline]
+fn make_room<K: StoredKey, V>(shard: &mut Shard<K, V>, tracker: &mut Tracker<K, V>, number: usize) {
+    if shard.len() == shard.capacity() {
+        tracker.before_growth(number, shard);
+        shard.reserve(1, shard::rehash);
+        tracker.after_growth(number, shard.num_buckets());
     }
 }
 
@@ -128,70 +249,5 @@ impl<K: StoredKey, V> Table<K, Option<V>> {
     #[inline(always)]
     pub fn slot<Q: Key<Stored = K>>(&mut self, key: &Q) -> &mut Option<V> {
         self.value(key, || None)
-    }
-}
-
-fn rehash<K: StoredKey, V>(entry: &(K, V)) -> u64 {
-    hash(&entry.0)
-}
-
-/// What a checkpoint needs of a [`Keyed`], whatever its types.
-pub(crate) trait StatePort {
-    /// Copies the entries, and returns what will encode the copy elsewhere.
-    fn snapshot(&self, groups: KeyGroups) -> Box<dyn FnOnce() -> Result<Bytes, CheckpointError> + Send>;
-
-    /// Adds the entries of a snapshot that belong to this subtask.
-    fn restore(&self, part: &Bytes, groups: KeyGroups, subtask: usize) -> Result<(), CheckpointError>;
-}
-
-impl<K: StoredKey, V: StateValue> StatePort for Keyed<K, V> {
-    fn snapshot(&self, groups: KeyGroups) -> Box<dyn FnOnce() -> Result<Bytes, CheckpointError> + Send> {
-        let copy: Vec<(K, V)> = self.0.borrow().entries.iter().cloned().collect();
-        Box::new(move || {
-            let mut encoded = BTreeMap::<KeyGroup, Vec<u8>>::new();
-            for (key, value) in &copy {
-                encode_entry(encoded.entry(groups.group(hash(key))).or_default(), key, value)?;
-            }
-            Ok(encode_groups(encoded.into_iter().map(|(group, entries)| (group.0, entries))))
-        })
-    }
-
-    fn restore(&self, part: &Bytes, groups: KeyGroups, subtask: usize) -> Result<(), CheckpointError> {
-        let entries = &mut self.0.borrow_mut().entries;
-        for group in decode_groups(part) {
-            let (group, bytes) = group?;
-            if groups.owner(KeyGroup(group)) == subtask {
-                for entry in decode_entries::<K, V>(&bytes) {
-                    let entry = entry?;
-                    entries.insert_unique(hash(&entry.0), entry, rehash);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_snapshot_restores_at_another_parallelism() {
-        let one = Keyed::empty();
-        for n in 0..1000u64 {
-            one.borrow_mut().add(n, n).unwrap();
-        }
-        let groups = |parallelism| KeyGroups { max_parallelism: 128, parallelism };
-        let part = one.snapshot(groups(1))().unwrap();
-        let mut found = 0;
-        for subtask in 0..3 {
-            let third = Keyed::<u64, u64>::empty();
-            third.restore(&part, groups(3), subtask).unwrap();
-            for (mut key, value) in third.borrow_mut().results() {
-                assert_eq!(key.lend(), value);
-                found += 1;
-            }
-        }
-        assert_eq!(found, 1000);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    damage::Damaged,
+    damage::{self, Damaged},
     disk::{ReadOnly, SmallDisk},
     fault::Fault,
     job::{Process, program},
@@ -118,11 +118,16 @@ impl<'c> Run<'c> {
             }
             Fault::Fail { .. } => {
                 let mut job = self.start(fault.failpoint(), random)?;
+                self.completes_one(&mut job)?;
                 self.runs(&mut job, 200 + random.below(300))
             }
             Fault::Kill => {
                 let mut job = self.start(None, random)?;
-                self.runs(&mut job, 20 + random.below(380))
+                // Some die while they start; the others get somewhere first.
+                if random.below(3) > 0 {
+                    self.completes_one(&mut job)?;
+                }
+                self.runs(&mut job, random.below(200))
             }
             Fault::Truncate | Fault::FlipBit => self.damage(matches!(fault, Fault::Truncate), random),
             Fault::SecondCopy => {
@@ -143,7 +148,8 @@ impl<'c> Run<'c> {
             }
             Fault::KillServer => {
                 let mut job = self.start(None, random)?;
-                std::thread::sleep(Duration::from_millis(50 + random.below(200)));
+                self.completes_one(&mut job)?;
+                std::thread::sleep(Duration::from_millis(random.below(100)));
                 let server = self.case.kind.server().unwrap_or_default();
                 control(server, "kill")?;
                 std::thread::sleep(Duration::from_millis(random.below(300)));
@@ -152,7 +158,8 @@ impl<'c> Run<'c> {
             }
             Fault::FullDisk => {
                 let mut job = self.start(None, random)?;
-                std::thread::sleep(Duration::from_millis(50 + random.below(200)));
+                self.completes_one(&mut job)?;
+                std::thread::sleep(Duration::from_millis(random.below(100)));
                 let disk = self.disk.as_ref().ok_or("no small disk")?;
                 disk.fill()?;
                 std::thread::sleep(Duration::from_millis(100 + random.below(300)));
@@ -161,7 +168,8 @@ impl<'c> Run<'c> {
             }
             Fault::ReadOnly => {
                 let mut job = self.start(None, random)?;
-                std::thread::sleep(Duration::from_millis(50 + random.below(200)));
+                self.completes_one(&mut job)?;
+                std::thread::sleep(Duration::from_millis(random.below(100)));
                 let read_only = ReadOnly::new(&self.checkpoints())?;
                 std::thread::sleep(Duration::from_millis(100 + random.below(300)));
                 drop(read_only);
@@ -178,7 +186,7 @@ impl<'c> Run<'c> {
                     .env("FAKETIME_TIMESTAMP_FILE", &clock)
                     .envs([("FAKETIME_NO_CACHE", "1"), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")]);
                 let mut job = self.spawn(&mut command)?;
-                std::thread::sleep(Duration::from_millis(50 + random.below(200)));
+                self.completes_one(&mut job)?;
                 set(*seconds)?;
                 self.runs(&mut job, 200)
             }
@@ -204,7 +212,8 @@ impl<'c> Run<'c> {
                 break damaged;
             }
             let mut job = self.start(None, random)?;
-            if let Left::Finished = self.runs(&mut job, 300)? {
+            self.completes_one(&mut job)?;
+            if let Left::Finished = self.runs(&mut job, 50)? {
                 return Ok(Left::Finished);
             }
         };
@@ -229,6 +238,19 @@ impl<'c> Run<'c> {
         while !fs::read_to_string(&lock).is_ok_and(|text| text.trim() == own) {
             if job.ended().is_some() || Instant::now() > deadline {
                 return Err(format!("the job does not run:\n{}", job.log()));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    /// Waits until the job has completed another checkpoint, or has ended.
+    fn completes_one(&self, job: &mut Process) -> Result<(), String> {
+        let deadline = Instant::now() + LIMIT;
+        let before = damage::newest(&self.checkpoints());
+        while damage::newest(&self.checkpoints()) == before && job.ended().is_none() {
+            if Instant::now() > deadline {
+                return Err(format!("the job completes no checkpoint:\n{}", job.log()));
             }
             std::thread::sleep(Duration::from_millis(2));
         }

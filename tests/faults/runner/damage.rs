@@ -43,7 +43,7 @@ impl Damaged {
 }
 
 /// The folder of the newest complete checkpoint.
-fn newest(checkpoints: &Path) -> Option<PathBuf> {
+pub(crate) fn newest(checkpoints: &Path) -> Option<PathBuf> {
     let folders = fs::read_dir(checkpoints).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     folders.filter(|folder| folder.join("manifest").exists()).max()
 }

@@ -9,7 +9,7 @@ fn sealed() -> (Manifest, Vec<u8>) {
     let mut manifest = Manifest::new("job", CheckpointId(7), 128);
     manifest.operators.push(operator("s", "sum"));
     let file = PartFile { path: "chk-0000000007/s-0.part".into(), bytes: 3, crc: 0xdead_beef };
-    manifest.states.push(StatePart { uid: "s".into(), subtask: 0, file });
+    manifest.states.push(StatePart { uid: "s".into(), subtask: 0, files: vec![file] });
     let file = envelope::seal_manifest("m", &manifest).unwrap().to_vec();
     (manifest, file)
 }
@@ -72,11 +72,18 @@ fn every_truncation_and_every_addition_is_noticed() {
 }
 
 #[test]
-fn a_later_format_is_not_called_damaged() {
+fn another_format_is_not_called_damaged() {
     let (_, file) = sealed();
-    let later = String::from_utf8(file).unwrap().replacen("flow-checkpoint 1 ", "flow-checkpoint 2 ", 1);
-    let error = envelope::open_manifest("m", later.as_bytes()).unwrap_err();
-    assert!(matches!(error, CheckpointError::Format { found: 2, supported: 1, .. }), "{error}");
+    let text = String::from_utf8(file).unwrap();
+    for (format, found, advice) in
+        [("flow-checkpoint 3 ", 3, "or a newer one"), ("flow-checkpoint 1 ", 1, "--fresh")]
+    {
+        let other = text.replacen("flow-checkpoint 2 ", format, 1);
+        let error = envelope::open_manifest("m", other.as_bytes()).unwrap_err();
+        let expected =
+            |e: &_| matches!(e, CheckpointError::Format { found: f, supported: 2, .. } if *f == found);
+        assert!(expected(&error) && error.to_string().contains(advice), "{error}");
+    }
     let mut later = part(b"state");
     later[8] = 3;
     assert!(matches!(open(&later).unwrap_err(), CheckpointError::Format { found: 3, supported: 2, .. }));

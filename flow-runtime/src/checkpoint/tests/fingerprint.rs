@@ -12,7 +12,7 @@ fn written() -> Manifest {
     let file = || PartFile { path: "x".into(), bytes: 0, crc: 0 };
     let split = SplitState { id: "a".into(), position: "0".into(), data: vec![] };
     manifest.sources.push(SourcePart { uid: "lines".into(), subtask: 0, splits: vec![split] });
-    manifest.states.push(StatePart { uid: "words.sum".into(), subtask: 0, file: file() });
+    manifest.states.push(StatePart { uid: "words.sum".into(), subtask: 0, files: vec![file()] });
     manifest.sinks.push(SinkPart {
         uid: "out".into(),
         subtask: 0,

@@ -4,6 +4,7 @@ mod damage;
 mod decide;
 mod fingerprint;
 mod location;
+mod log;
 mod protocol;
 mod publish;
 mod restore;
@@ -29,7 +30,7 @@ async fn complete(store: &Store, id: u64) -> Manifest {
     let split = SplitState { id: "a.txt".into(), position: "byte 17".into(), data: vec![0, 17, 255] };
     manifest.sources.push(SourcePart { uid: "lines".into(), subtask: 0, splits: vec![split] });
     let file = store.put_part(id, "words.sum-0", Bytes::from(format!("state {id}"))).await.unwrap();
-    manifest.states.push(StatePart { uid: "words.sum".into(), subtask: 0, file });
+    manifest.states.push(StatePart { uid: "words.sum".into(), subtask: 0, files: vec![file] });
     let file = store.put_part(id, "out-0", Bytes::from(format!("handle {id}"))).await.unwrap();
     manifest.sinks.push(SinkPart { uid: "out".into(), subtask: 0, checkpoint: id, file });
     store.put_manifest(&manifest).await.unwrap();

@@ -1,7 +1,9 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use crate::checkpoint::{CheckpointError, decode_entries, decode_groups, encode_entry, encode_groups};
+use crate::checkpoint::{
+    CheckpointError, decode_entries, decode_groups, encode_entry, encode_groups, encode_removal,
+};
 
 type Entry = (String, (u64, f64, Vec<Option<String>>));
 
@@ -78,8 +80,9 @@ proptest! {
     #[test]
     fn entries_round_trip(entries in proptest::collection::vec(entry(), 0..6)) {
         let bytes = group(&entries);
-        let read: Result<Vec<Entry>, _> = decode_entries(&bytes).collect();
-        prop_assert_eq!(read.unwrap(), entries);
+        let read: Result<Vec<(String, Option<_>)>, _> = decode_entries(&bytes).collect();
+        let written: Vec<_> = entries.into_iter().map(|(key, value)| (key, Some(value))).collect();
+        prop_assert_eq!(read.unwrap(), written);
     }
 
     #[test]
@@ -105,5 +108,22 @@ proptest! {
         let _ = decode_groups(&Bytes::from(bytes.clone())).count();
         let _ = decode_entries::<serde_json::Value, u128>(&bytes).count();
         let _ = decode_entries::<Vec<u8>, Vec<(String, i64)>>(&bytes).count();
+    }
+}
+
+#[test]
+fn entries_with_long_values_and_removals_are_told_apart() {
+    let long = "x".repeat(20_000);
+    let mut bytes = Vec::new();
+    encode_entry(&mut bytes, "a", &long).unwrap();
+    encode_removal(&mut bytes, "b").unwrap();
+    encode_entry(&mut bytes, "c", "").unwrap();
+    let read: Result<Vec<(String, Option<String>)>, _> = decode_entries(&bytes).collect();
+    let expected =
+        [("a".to_owned(), Some(long)), ("b".to_owned(), None), ("c".to_owned(), Some(String::new()))];
+    assert_eq!(read.unwrap(), expected);
+    for length in 1..bytes.len() {
+        let read: Vec<_> = decode_entries::<String, String>(&bytes[..length]).collect();
+        assert!(read.len() < 3 || read.last().unwrap().is_err(), "{length} bytes");
     }
 }

@@ -16,7 +16,10 @@ fn change<A: Serialize, B: DeserializeOwned>(value: &A) -> Result<B, String> {
     let mut bytes = Vec::new();
     encode_entry(&mut bytes, value, value).unwrap();
     encode_entry(&mut bytes, value, value).unwrap();
-    let read: Vec<_> = decode_entries::<B, B>(&bytes).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
+    let read: Vec<_> = decode_entries::<B, B>(&bytes)
+        .map(|entry| entry.map(|(k, v)| (k, v.unwrap())))
+        .collect::<Result<_, _>>()
+        .map_err(|e| e.to_string())?;
     assert_eq!(read.len(), 2);
     Ok(read.into_iter().next().unwrap().1)
 }

@@ -92,7 +92,10 @@ fn text(manifest: &Manifest, transactions: &[String], fits: &Result<(), String>)
 }
 
 fn state(manifest: &Manifest, uid: &str) -> (usize, u64) {
-    manifest.states(uid).fold((0, 0), |(parts, bytes), part| (parts + 1, bytes + part.file.bytes))
+    manifest
+        .states(uid)
+        .flat_map(|part| &part.files)
+        .fold((0, 0), |(files, bytes), file| (files + 1, bytes + file.bytes))
 }
 
 fn to_json(manifest: &Manifest, transactions: &[String], fits: &Result<(), String>) -> Value {
