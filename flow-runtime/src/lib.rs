@@ -27,4 +27,6 @@ pub mod sink;
 pub mod source;
 pub mod state;
 pub mod testing;
+pub mod time;
+pub mod watermark;
 pub mod worker;

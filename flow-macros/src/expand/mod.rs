@@ -6,6 +6,8 @@ mod fallback;
 mod operator;
 mod part;
 mod plan;
+mod time;
+mod window;
 
 pub(crate) use fallback::fallback;
 

@@ -49,7 +49,7 @@ pub(super) fn call(graph: &Graph, layout: &Layout, id: NodeId, later_steps: &[St
             mentioned(&local.name, argument)
                 && later
                     .iter()
-                    .flat_map(|id| &graph.nodes[*id].arguments)
+                    .flat_map(|id| graph.nodes[*id].expressions())
                     .any(|other| mentioned(&local.name, other))
         });
         if used_later { quote!(#private::share(&#argument)) } else { quote!(#argument) }

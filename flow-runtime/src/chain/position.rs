@@ -62,6 +62,13 @@ impl At {
         self.record += 1;
     }
 
+    /// The index of the record in its batch.
+    #[inline(always)]
+    #[must_use]
+    pub fn record(&self) -> u64 {
+        self.record.saturating_sub(1)
+    }
+
     /// Enters an operator.
     #[inline(always)]
     pub fn enter(&mut self, operator: usize) {
@@ -130,6 +137,25 @@ impl At {
             Ok(value) => Ok(value),
             Err(cause) => Err(self.failed(Fault::User(cause))),
         }
+    }
+
+    /// As [`check`](Self::check), but a record that fails there is skipped and counted.
+    #[inline(always)]
+    pub fn check_or_skip<R>(&self, skipped: &Skipped, result: Result<R, BoxError>) -> Option<R> {
+        match result {
+            Ok(value) => Some(value),
+            Err(cause) => {
+                skipped.count(&cause);
+                None
+            }
+        }
+    }
+
+    /// As [`call`](Self::call), for three arguments.
+    #[inline(always)]
+    pub fn call3<A, B, C, R>(&mut self, operator: usize, a: A, b: B, c: C, f: impl FnOnce(A, B, C) -> R) -> R {
+        self.operator = operator;
+        f(a, b, c)
     }
 
     /// As [`check`](Self::check), for what a sink's buffer says.

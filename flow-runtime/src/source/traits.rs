@@ -17,6 +17,12 @@ pub trait Split: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
 
     /// The position, in words for error messages: `offset 17`.
     fn position(&self) -> String;
+
+    /// Whether all of it is read, so that its event time holds back no other split. A split that never ends, or does
+    /// not know its end, says `false`.
+    fn is_finished(&self) -> bool {
+        false
+    }
 }
 
 /// A buffer of records, filled by a [`SourceReader`] and iterated by the fused chain.
@@ -42,6 +48,16 @@ pub trait Batch: Send + 'static {
     fn describe(&self, index: u64) -> Option<String> {
         let _ = index;
         None
+    }
+
+    /// Whose the records are, where one batch holds those of several splits: in the order of the records, calls `run`
+    /// with the id of a split and the index of the first record after it that is another's. Event time advances per
+    /// split then. Without it, all records are taken to be of the splits that [the batch
+    /// advances](Fetched::advanced), and if these are several, they share one event time.
+    ///
+    /// Asked before [`records`](Self::records), in pipelines with event time.
+    fn runs(&self, run: &mut dyn FnMut(&str, u64)) {
+        let _ = run;
     }
 }
 
