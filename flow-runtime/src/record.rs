@@ -165,6 +165,7 @@ macro_rules! copied {
 copied! {
     (), bool, char, u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64,
     std::time::Duration, std::time::SystemTime, std::net::IpAddr,
+    crate::time::Timestamp, crate::window::Window, crate::window::GlobalWindow,
 }
 
 impl Record for String {
