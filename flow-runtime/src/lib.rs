@@ -2,7 +2,7 @@
 //!
 //! [`source`] reads splits in batches; [`chain`] runs the fused loop over each batch; `exchange` is the edge at a
 //! chain's end, where records are owned, sealed into parcels and sent to the subtask of their key; [`state`] keeps a
-//! value per key; [`sink`] takes what comes out. [`worker`] runs all of it, [`checkpoint`] remembers it.
+//! value per key, [`window`] one per key and window of [`time`]; [`sink`] takes what comes out. [`worker`] runs all of it, [`checkpoint`] remembers it.
 //! [`connectors`] are the sources and sinks for what is out there.
 
 #![forbid(unsafe_code)]
@@ -29,4 +29,5 @@ pub mod state;
 pub mod testing;
 pub mod time;
 pub mod watermark;
+pub mod window;
 pub mod worker;

@@ -513,11 +513,14 @@ impl Subtask {
 
     /// There is nothing to read now, which says something of event time, too.
     fn pass_time(&mut self) -> Result<(), Error> {
-        let Some(times) = &self.times else { return Ok(()) };
-        if let Some(pause) = times.look_again() {
+        if self.times.is_none() {
+            return Ok(());
+        }
+        self.send()?;
+        if let Some(pause) = self.times.as_ref().and_then(Times::look_again) {
             self.activator.activate_after(pause);
         }
-        self.send()
+        Ok(())
     }
 
     /// Whether neither a sink nor a following chain asks to wait.

@@ -6,6 +6,10 @@
 
 use std::{
     rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,12 +17,13 @@ use super::{ChainError, Work};
 use crate::{
     checkpoint::WatermarkPart,
     error::Error,
-    time::Watermark,
+    time::{Timestamp, Watermark},
     watermark::{Generating, Mark, Minimum, Signal, WaitingClock},
+    window::{Turn, lent::WindowPort},
 };
 
 /// What follows a window: advances it, if there is a new watermark, and emits what has fired.
-pub(crate) type WatermarkLoop = Box<dyn FnMut(Option<Watermark>) -> Result<(), ChainError>>;
+pub(crate) type WatermarkLoop = Box<dyn FnMut(Turn) -> Result<(), ChainError>>;
 
 /// A `.watermarks(..)` in a chain.
 pub(crate) struct Generators {
@@ -33,7 +38,28 @@ pub(crate) struct Firing {
     pub(crate) origin: Option<usize>,
     /// How far it has come.
     pub(crate) reached: Option<Watermark>,
+    pub(crate) port: Rc<dyn WindowPort>,
+    pub(crate) late: Late,
     pub(crate) run: WatermarkLoop,
+}
+
+/// Counts the records that came when all of their windows were over.
+pub(crate) struct Late {
+    pub(crate) total: Arc<AtomicU64>,
+    pub(crate) seen: u64,
+}
+
+impl Late {
+    /// `late` have come so far. As with records that are skipped, the log says so at each power of two.
+    fn see(&mut self, late: u64, uid: &str) {
+        if late > self.seen {
+            self.total.fetch_add(late - self.seen, Ordering::Relaxed);
+            if self.seen.checked_ilog2() < late.checked_ilog2() {
+                tracing::warn!(operator = uid, late, "dropped records that came after their window was over");
+            }
+            self.seen = late;
+        }
+    }
 }
 
 /// The event time of a chain.
@@ -100,8 +126,11 @@ impl Times {
 
     /// When to look again, although nothing may arrive.
     pub(crate) fn look_again(&self) -> Option<Duration> {
-        let now = self.now();
-        self.generators.iter().filter_map(|generators| generators.port.ask_again(now)).min()
+        let (now, clock) = (self.now(), Timestamp::now());
+        let generators = self.generators.iter().filter_map(|generators| generators.port.ask_again(now));
+        let timers = self.firings.iter().filter_map(|firing| firing.port.next_timer());
+        // A timer is due when its time has passed, and not before.
+        generators.chain(timers.map(|time| time.since(clock) + Duration::from_millis(1))).min()
     }
 
     /// How far the event time of an origin has come.
@@ -122,9 +151,10 @@ impl Times {
             let mark = self.mark(self.firings[i].origin);
             let firing = &mut self.firings[i];
             let new = mark.watermark.filter(|new| firing.reached.is_none_or(|reached| *new > reached));
-            work.run(|| (firing.run)(new))
+            work.run(|| (firing.run)(Turn::new(new, Timestamp::now())))
                 .map_err(|error| work.place(error, Some("a result of a window".to_owned())))?;
             firing.reached = firing.reached.max(new);
+            firing.late.see(firing.port.late(), &work.uids[firing.operator]);
         }
         Ok(())
     }

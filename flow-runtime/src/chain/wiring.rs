@@ -10,7 +10,7 @@ use super::{
     disjoint::{self, Path},
     edge::{Credit, Credits, Drain},
     state::StateParts,
-    times::{Firing, Generators, WatermarkLoop},
+    times::{Firing, Generators, Late, WatermarkLoop},
 };
 use crate::{
     checkpoint::{CheckpointId, Compression, Restored, Store},
@@ -22,6 +22,7 @@ use crate::{
     state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
     time::{Timestamp, Watermark},
     watermark::{WatermarkStrategy, Watermarks},
+    window::{self, Windowing, Windows, lent::WindowPort},
     worker::{Control, Shared},
 };
 
@@ -387,18 +388,41 @@ impl Chain<'_> {
         self.wiring.environment.restored.as_ref().and_then(|restored| restored.manifest.watermark(uid))
     }
 
+    /// The windows of an operator, with what the restored checkpoint holds of them.
+    pub fn window<K, In, A, T, C, S>(&mut self, operator: usize, spec: S) -> Windows<K, In, S>
+    where
+        K: StoredKey,
+        In: Clone,
+        A: Windowing,
+        S: window::Definition<K, In, Assigner = A, Trigger = T, Contents = C>,
+    {
+        if let Err(error) = spec.spec().check() {
+            let uid = self.uid(operator);
+            self.wiring.error.get_or_insert(Error::Config(format!("`{uid}`: {error}")));
+        }
+        let table = self.keyed(operator);
+        Windows::unchecked(spec, table)
+    }
+
     /// What follows a window: `run` advances it and emits what has fired. `origin` is the `.watermarks(..)` of this
     /// chain by which it goes; `None` if event time has arrived with the records.
     pub fn on_watermark(
         &mut self,
         operator: usize,
         origin: Option<usize>,
-        run: impl FnMut(Option<Watermark>) -> Result<(), ChainError> + 'static,
+        windows: &(impl WindowPort + Clone + 'static),
+        run: impl FnMut(window::Turn) -> Result<(), ChainError> + 'static,
     ) {
-        let reached = self.reached(&self.uid(operator));
+        let uid = self.uid(operator);
+        let reached = self.reached(&uid);
+        let port = Rc::new(windows.clone());
+        if let Some(watermark) = reached {
+            port.restore(watermark);
+        }
+        let late = Late { total: self.wiring.environment.control.late(&uid), seen: 0 };
         let (operator, origin) = (self.base + operator, origin.map(|operator| self.base + operator));
         let run: WatermarkLoop = Box::new(run);
-        self.firings.push(Firing { operator, origin, reached, run });
+        self.firings.push(Firing { operator, origin, reached, port, late, run });
     }
 
     /// Counts what an operator skips.

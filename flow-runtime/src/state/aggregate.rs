@@ -89,7 +89,7 @@ impl<K: StoredKey> Table<K, u64> {
 }
 
 #[cold]
-fn overflow<V>() -> BoxError {
+pub(crate) fn overflow<V>() -> BoxError {
     format!("the sum does not fit into `{}`: sum a wider type", std::any::type_name::<V>()).into()
 }
 

@@ -117,6 +117,7 @@ macro_rules! owned_keys {
 owned_keys! {
     (), bool, char, u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, String,
     std::time::Duration, std::net::IpAddr,
+    crate::time::Timestamp, crate::window::Window,
 }
 
 impl<T: Key> Key for Option<T> {

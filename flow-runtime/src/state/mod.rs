@@ -5,9 +5,11 @@ mod key;
 mod port;
 mod shard;
 mod table;
+mod timed;
 mod track;
 
 pub use aggregate::Sum;
+pub(crate) use aggregate::overflow;
 pub use key::{Key, KeyGroup, StoredKey, StoredKeyPart};
 pub(crate) use key::{KeyGroups, hash};
 pub(crate) use port::StatePort;

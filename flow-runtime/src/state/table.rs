@@ -59,8 +59,8 @@ impl<K, V> Keyed<K, V> {
 ///
 /// Whatever gives access to a value counts as its change, and is written to the next checkpoint.
 pub struct Table<K, V> {
-    shards: Shards<K, V>,
-    tracker: Tracker<K, V>,
+    pub(super) shards: Shards<K, V>,
+    pub(super) tracker: Tracker<K, V>,
 }
 
 impl<K: StoredKey, V: StateValue> Table<K, V> {
@@ -84,7 +84,8 @@ impl<K: StoredKey, V> Table<K, V> {
                 &mut entry.value
             }
             Err(absent) => {
-                insert(absent.into_table(), &mut self.tracker, number, hash, key.store(), initial())
+                let table = absent.into_table();
+                &mut insert(table, &mut self.tracker, number, hash, key.store(), initial()).value
             }
         }
     }
@@ -207,19 +208,19 @@ impl<K, V> fmt::Debug for Table<K, V> {
 }
 
 #[inline(never)]
-fn insert<'t, K: StoredKey, V>(
+pub(super) fn insert<'t, K: StoredKey, V>(
     shard: &'t mut Shard<K, V>,
     tracker: &mut Tracker<K, V>,
     number: usize,
     hash: u64,
     key: K,
     value: V,
-) -> &'t mut V {
+) -> &'t mut Entry<K, V> {
     make_room(shard, tracker, number);
     let entry = Entry { key, value, mark: tracker.now, stored: false };
     let inserted = shard.insert_unique(hash, entry, shard::rehash);
     tracker.note(number, inserted.bucket_index());
-    &mut inserted.into_mut().value
+    inserted.into_mut()
 }
 
 /// Lets a full shard grow, or clean up: both move its entries.

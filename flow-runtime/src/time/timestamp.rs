@@ -127,8 +127,8 @@ impl From<jiff::Timestamp> for Timestamp {
 }
 
 /// The millisecond in which the time is.
-impl From<&jiff::Zoned> for Timestamp {
-    fn from(time: &jiff::Zoned) -> Self {
+impl From<&jiff::ZonedDateTime> for Timestamp {
+    fn from(time: &jiff::ZonedDateTime) -> Self {
         time.timestamp().into()
     }
 }

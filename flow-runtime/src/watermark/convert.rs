@@ -68,12 +68,19 @@ macro_rules! times {
         }
     )* };
 }
-times!(SystemTime, jiff::Timestamp, &jiff::Zoned);
+times!(SystemTime, jiff::Timestamp);
 
-impl IntoTimestamp for jiff::Zoned {
+impl IntoTimestamp for &jiff::ZonedDateTime {
     #[inline]
     fn stamp(self) -> Result<Stamp, BoxError> {
-        (&self).stamp()
+        self.timestamp().stamp()
+    }
+}
+
+impl IntoTimestamp for jiff::ZonedDateTime {
+    #[inline]
+    fn stamp(self) -> Result<Stamp, BoxError> {
+        self.timestamp().stamp()
     }
 }
 
@@ -130,7 +137,7 @@ mod tests {
         assert_eq!(millis(UNIX_EPOCH + Duration::from_micros(1_999)), 1);
         assert_eq!(millis(UNIX_EPOCH - Duration::from_micros(1)), -1);
         assert_eq!(millis("1970-01-01T01:00:00.25+01:00".parse::<jiff::Timestamp>()), 250);
-        assert_eq!(millis("1970-01-01T01:00:00.25[Europe/Berlin]".parse::<jiff::Zoned>()), 250);
+        assert_eq!(millis("1970-01-01T01:00:00.25[Europe/Berlin]".parse::<jiff::ZonedDateTime>()), 250);
         assert!(u64::MAX.stamp().unwrap_err().to_string().contains("does not fit"));
     }
 

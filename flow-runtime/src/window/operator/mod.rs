@@ -1,0 +1,196 @@
+//! The operator: windows over keyed state.
+//!
+//! [`add`](WindowsMut::add) puts a record into its windows, in one of three ways: [`plain`], [`merge`] for sessions, or
+//! [`sliced`]. [`advance`] fires what the watermark or the clock makes due. [`firing`] is what they have in common.
+
+mod advance;
+mod firing;
+mod merge;
+mod plain;
+mod sliced;
+
+use std::{
+    cell::{RefCell, RefMut},
+    fmt,
+    marker::PhantomData,
+    rc::Rc,
+};
+
+use firing::Firing;
+pub use firing::{Counters, Fired};
+
+use super::{
+    Definition, KeyWindows, Windowing, assign::Slices, contents::Contents, timers::Index, trigger::Trigger,
+};
+use crate::{
+    error::BoxError,
+    state::{Key, Keyed, StoredKey, Table},
+    time::{Timestamp, Watermark},
+};
+
+/// The state of windows `S` over records `In`.
+type StateOf<K, In, S> = KeyWindows<
+    <S as Definition<K, In>>::Window,
+    <S as Definition<K, In>>::Held,
+    <S as Definition<K, In>>::TriggerState,
+>;
+
+/// Windows over records `In` of keys `K`, in one subtask: a handle that the chain's loop borrows for each batch.
+///
+/// The state is in the table of an operator and part of its checkpoints. What else has to outlive the process is the
+/// watermark: whoever owns the operator stores [`watermark`](Self::watermark) with each checkpoint of the subtask and
+/// gives it back by [`restore_watermark`](Self::restore_watermark), so that no record that was in time becomes late, and
+/// none that was late comes back. When subtasks are restored into another parallelism, the least of their watermarks
+/// is the right one for all.
+///
+/// A loop does this, where `windows` is the handle and `fired` goes on to the operators that follow:
+///
+/// ```text
+/// let w = &mut windows.borrow_mut();
+/// for record in batch {
+///     if let Some(late) = w.add(&key, timestamp, record)? { .. }      // the late side output, if any
+///     for fired in w.fired() { .. }                                   // nearly always none
+/// }
+/// while w.advance_some(watermark, 1024)? {                            // or `w.advance(watermark)?`
+///     for fired in w.fired() { .. }
+/// }
+/// for fired in w.fired() { .. }
+/// // The watermark goes on here.
+/// ```
+pub struct Windows<K: StoredKey, In, S: Definition<K, In>> {
+    core: Rc<RefCell<Core<K, In, S>>>,
+    table: Keyed<K, StateOf<K, In, S>>,
+}
+
+impl<K: StoredKey, In, S: Definition<K, In>> Clone for Windows<K, In, S> {
+    fn clone(&self) -> Self {
+        Windows { core: Rc::clone(&self.core), table: self.table.clone() }
+    }
+}
+
+/// What is not in the table.
+struct Core<K: StoredKey, In, S: Definition<K, In>> {
+    definition: S,
+    slices: Option<Slices>,
+    firing: Firing<K, S::Window, S::Output>,
+    /// By event time and by the clock.
+    event: Index,
+    processing: Index,
+    /// Whether the indices know all of the state: not at first, since it may have been restored.
+    indexed: bool,
+    records: PhantomData<In>,
+}
+
+impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
+    /// Windows over the state in `table`.
+    ///
+    /// # Errors
+    /// Arguments of the window assigner that make no sense; the error says which would.
+    pub fn new(definition: S, table: Keyed<K, StateOf<K, In, S>>) -> Result<Self, BoxError> {
+        definition.spec().check()?;
+        Ok(Self::unchecked(definition, table))
+    }
+
+    /// As [`new`](Self::new), where the arguments are known to make sense or will not be used.
+    pub(crate) fn unchecked(definition: S, table: Keyed<K, StateOf<K, In, S>>) -> Self {
+        let spec = definition.spec();
+        let shared = <S::Trigger as Trigger<In, S::Window>>::AT_THE_END
+            && <S::Contents as Contents<K, S::Window, In>>::MERGEABLE;
+        let slices = spec.assigner.slices().filter(|_| shared);
+        let firing = Firing::new(spec.lateness);
+        let (event, processing) = (Index::default(), Index::default());
+        let core =
+            Core { definition, slices, firing, event, processing, indexed: false, records: PhantomData };
+        Windows { core: Rc::new(RefCell::new(core)), table }
+    }
+
+    /// For the time of one batch.
+    #[inline]
+    #[must_use]
+    pub fn borrow_mut(&self) -> WindowsMut<'_, K, In, S> {
+        WindowsMut { core: self.core.borrow_mut(), table: self.table.borrow_mut() }
+    }
+
+    /// The watermark up to which windows have fired: part of a checkpoint.
+    #[must_use]
+    pub fn watermark(&self) -> Watermark {
+        self.core.borrow().firing.watermark
+    }
+
+    /// Goes on from a checkpoint. Nothing fires before the next [`advance`](WindowsMut::advance).
+    pub fn restore_watermark(&self, watermark: Watermark) {
+        self.core.borrow_mut().firing.watermark = watermark;
+    }
+
+    /// When the clock has to be told to [`advance_processing_time`](WindowsMut::advance_processing_time) next; perhaps
+    /// a little too early.
+    #[must_use]
+    pub fn next_processing_timer(&self) -> Option<Timestamp> {
+        self.borrow_mut().next_processing_timer()
+    }
+
+    /// What has been counted since the start.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.core.borrow().firing.counters
+    }
+}
+
+/// [`Windows`], borrowed for the time of one batch.
+pub struct WindowsMut<'w, K: StoredKey, In, S: Definition<K, In>> {
+    core: RefMut<'w, Core<K, In, S>>,
+    table: RefMut<'w, Table<K, StateOf<K, In, S>>>,
+}
+
+impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
+    /// Puts a record into its windows, which may fire at once; see [`fired`](Self::fired). Gives the record back when
+    /// it was late for all of them and is in none.
+    ///
+    /// # Errors
+    /// Those of the user's functions.
+    #[inline(always)]
+    pub fn add<Q: Key<Stored = K>>(
+        &mut self,
+        key: &Q,
+        timestamp: Timestamp,
+        record: In,
+    ) -> Result<Option<In>, BoxError> {
+        if <S::Assigner as Windowing>::MERGING {
+            self.add_to_session(key, timestamp, record)
+        } else if let Some(slices) = self.core.slices {
+            self.add_to_slice(slices, key, timestamp, record)
+        } else {
+            self.add_to_windows(key, timestamp, record)
+        }
+    }
+
+    /// Takes out the results of what has fired.
+    #[inline(always)]
+    pub fn fired(&mut self) -> std::vec::Drain<'_, Fired<K, S::Window, S::Output>> {
+        self.core.firing.fired.drain(..)
+    }
+
+    /// The watermark up to which windows have fired.
+    #[must_use]
+    pub fn watermark(&self) -> Watermark {
+        self.core.firing.watermark
+    }
+
+    /// What has been counted since the start.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.core.firing.counters
+    }
+}
+
+impl<K: StoredKey, In, S: Definition<K, In>> fmt::Debug for Windows<K, In, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Windows").finish_non_exhaustive()
+    }
+}
+
+impl<K: StoredKey, In, S: Definition<K, In>> fmt::Debug for WindowsMut<'_, K, In, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WindowsMut").field("watermark", &self.core.firing.watermark).finish_non_exhaustive()
+    }
+}

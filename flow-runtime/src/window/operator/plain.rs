@@ -1,0 +1,109 @@
+//! Windows that hold what they hold each for itself.
+
+use super::{Core, StateOf, WindowsMut};
+use crate::{
+    error::BoxError,
+    state::{Key, StoredKey, hash},
+    time::Timestamp,
+    window::{Assigner, Bounds, Definition, Trigger, contents::Contents, trigger::TriggerResult},
+};
+
+impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
+    #[inline(always)]
+    pub(super) fn add_to_windows<Q: Key<Stored = K>>(
+        &mut self,
+        key: &Q,
+        timestamp: Timestamp,
+        record: In,
+    ) -> Result<Option<In>, BoxError> {
+        let (core, table) = (&mut *self.core, &mut *self.table);
+        let mut assigned = core.definition.spec().assigner.assign(&record, timestamp);
+        let Some(mut window) = core.next_in_time(&mut assigned) else {
+            return Ok(core.not_in_time(timestamp, record));
+        };
+        let hash = hash(key);
+        let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
+        // The last window takes the record itself.
+        while let Some(next) = core.next_in_time(&mut assigned) {
+            core.put(key, state, hash, window, timestamp, record.clone())?;
+            window = next;
+        }
+        core.put(key, state, hash, window, timestamp, record)?;
+        Ok(None)
+    }
+}
+
+impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
+    /// The next of the windows that is not over.
+    #[inline(always)]
+    fn next_in_time(&self, assigned: &mut impl Iterator<Item = S::Window>) -> Option<S::Window> {
+        assigned.find(|window| !self.firing.is_over::<S::Assigner>(window))
+    }
+
+    /// A record that no open window takes: it is late, unless it is in a gap between windows.
+    #[cold]
+    fn not_in_time(&mut self, timestamp: Timestamp, record: In) -> Option<In> {
+        self.definition.spec().assigner.assign(&record, timestamp).next()?;
+        Some(self.late(record))
+    }
+
+    /// A record that was late for all of its windows.
+    pub(super) fn late(&mut self, record: In) -> In {
+        self.firing.counters.late_dropped += 1;
+        record
+    }
+
+    /// Puts a record into a window of the key, and asks the trigger.
+    #[inline(always)]
+    pub(super) fn put(
+        &mut self,
+        key: &K,
+        state: &mut StateOf<K, In, S>,
+        hash: u64,
+        window: S::Window,
+        timestamp: Timestamp,
+        record: In,
+    ) -> Result<(), BoxError> {
+        let spec = self.definition.spec();
+        let at = state.open(window);
+        let open = &mut state.open[at];
+        let result =
+            self.firing.ask(open, |window, cx| spec.trigger.on_element(&record, timestamp, window, cx));
+        match &mut open.held {
+            Some(held) => spec.contents.add(held, record, timestamp)?,
+            none => *none = Some(spec.contents.first(record, timestamp)?),
+        }
+        if result != TriggerResult::Continue {
+            if result.fires() && self.firing.watermark.has_passed(window.max_timestamp()) {
+                self.firing.counters.late_fired += 1;
+            }
+            self.firing.apply::<In, S>(result, &spec.contents, key, open)?;
+        }
+        let (event, processing) = self.firing.next_timers::<S::Assigner, _, _>(open);
+        self.index(state, hash, event, processing);
+        Ok(())
+    }
+
+    /// Sees to it that the indices lead to a key not later than at these times.
+    #[inline(always)]
+    pub(super) fn index(
+        &mut self,
+        state: &StateOf<K, In, S>,
+        hash: u64,
+        event: Option<Timestamp>,
+        processing: Option<Timestamp>,
+    ) {
+        if let Some(event) = event
+            && state.event.get().is_none_or(|indexed| event < indexed)
+        {
+            state.event.set(Some(event));
+            self.event.push(event, hash);
+        }
+        if let Some(processing) = processing
+            && state.processing.get().is_none_or(|indexed| processing < indexed)
+        {
+            state.processing.set(Some(processing));
+            self.processing.push(processing, hash);
+        }
+    }
+}

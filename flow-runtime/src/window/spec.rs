@@ -1,0 +1,165 @@
+//! What a pipeline says of its windows.
+
+use std::time::Duration;
+
+use super::{
+    Assigner, Bounds, Windowing,
+    contents::{Contents, Incremental, Process, Reduce, With, Wrap},
+    evict::Evicting,
+    trigger::Trigger,
+};
+use crate::{error::BoxError, state::StateValue, time::millis};
+
+/// Windows of this kind, with its default trigger and evictor and no allowed lateness.
+///
+/// ```
+/// use std::time::Duration;
+/// use flow_runtime::window::{aggregate::count, trigger, tumbling, windows};
+///
+/// let spec = windows(tumbling(Duration::from_secs(60)))
+///     .allowed_lateness(Duration::from_secs(300))
+///     .trigger(trigger::purging(trigger::event_time()))
+///     .aggregate(count());
+/// ```
+#[must_use]
+pub fn windows<A: Windowing>(assigner: A) -> WindowsOf<A, A::Trigger, A::Evictor> {
+    let (trigger, evictor) = (assigner.trigger(), assigner.evictor());
+    WindowsOf { assigner, trigger, evictor, lateness: 0 }
+}
+
+/// Windows for which nothing is said yet about what they hold; see [`windows`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct WindowsOf<A, T, E> {
+    assigner: A,
+    trigger: T,
+    evictor: E,
+    lateness: i64,
+}
+
+impl<A, T, E> WindowsOf<A, T, E> {
+    /// Another trigger instead of the default.
+    pub fn trigger<T2>(self, trigger: T2) -> WindowsOf<A, T2, E> {
+        let WindowsOf { assigner, evictor, lateness, .. } = self;
+        WindowsOf { assigner, trigger, evictor, lateness }
+    }
+
+    /// Windows keep all of their records for this evictor.
+    pub fn evictor<E2>(self, evictor: E2) -> WindowsOf<A, T, Evicting<E2>> {
+        let WindowsOf { assigner, trigger, lateness, .. } = self;
+        WindowsOf { assigner, trigger, evictor: Evicting(evictor), lateness }
+    }
+
+    /// How long after its end, in event time, a window still takes records. It fires again at each of them.
+    pub fn allowed_lateness(self, lateness: Duration) -> Self {
+        WindowsOf { lateness: millis(lateness), ..self }
+    }
+
+    fn holding<C>(self, contents: C) -> Spec<A, T, E::Contents>
+    where
+        E: Wrap<C>,
+    {
+        let WindowsOf { assigner, trigger, evictor, lateness } = self;
+        Spec { assigner, trigger, contents: evictor.wrap(contents), lateness }
+    }
+
+    /// Windows give the result of an aggregate.
+    pub fn aggregate<G>(self, aggregate: G) -> Spec<A, T, E::Contents>
+    where
+        E: Wrap<Incremental<G>>,
+    {
+        self.holding(Incremental { aggregate })
+    }
+
+    /// Windows give what `function` makes of the key, the window and the result of an aggregate: an iterator.
+    pub fn aggregate_with<G, F>(self, aggregate: G, function: F) -> Spec<A, T, E::Contents>
+    where
+        E: Wrap<With<G, F>>,
+    {
+        self.holding(With { aggregate, function })
+    }
+
+    /// Windows give one record, made of two by `function` again and again.
+    pub fn reduce<F>(self, function: F) -> Spec<A, T, E::Contents>
+    where
+        E: Wrap<Reduce<F>>,
+    {
+        self.holding(Reduce { function })
+    }
+
+    /// Windows keep all of their records and give what `function` makes of the key, the window and the records: an
+    /// iterator.
+    pub fn process<F>(self, function: F) -> Spec<A, T, E::Contents>
+    where
+        E: Wrap<Process<F>>,
+    {
+        self.holding(Process { function })
+    }
+}
+
+impl<A, T, G> Spec<A, T, Incremental<G>> {
+    /// Gives what `function` makes of the key, the window and the result: an iterator. With an evictor write
+    /// [`aggregate_with`](WindowsOf::aggregate_with) instead.
+    pub fn with<F>(self, function: F) -> Spec<A, T, With<G, F>> {
+        let Spec { assigner, trigger, contents, lateness } = self;
+        Spec { assigner, trigger, contents: With { aggregate: contents.aggregate, function }, lateness }
+    }
+}
+
+/// All that a pipeline says of its windows.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Spec<A, T, C> {
+    pub(super) assigner: A,
+    pub(super) trigger: T,
+    pub(super) contents: C,
+    /// In milliseconds.
+    pub(super) lateness: i64,
+}
+
+/// The types of windows over records `In` of keys `K`: implemented by [`Spec`] where its parts fit.
+pub trait Definition<K, In> {
+    /// The windows.
+    type Window: Bounds;
+    /// What they hold.
+    type Held: StateValue;
+    /// What the trigger remembers of one.
+    type TriggerState: StateValue + Default;
+    /// Their results.
+    type Output;
+    /// What assigns them.
+    type Assigner: Assigner<In, Window = Self::Window>;
+    /// What fires them.
+    type Trigger: Trigger<In, Self::Window, State = Self::TriggerState>;
+    /// What holds their records.
+    type Contents: Contents<K, Self::Window, In, Held = Self::Held, Output = Self::Output>;
+
+    /// The parts.
+    fn spec(&self) -> &Spec<Self::Assigner, Self::Trigger, Self::Contents>;
+}
+
+impl<K, In, A, T, C> Definition<K, In> for Spec<A, T, C>
+where
+    A: Assigner<In>,
+    T: Trigger<In, A::Window>,
+    C: Contents<K, A::Window, In>,
+{
+    type Window = A::Window;
+    type Held = C::Held;
+    type TriggerState = T::State;
+    type Output = C::Output;
+    type Assigner = A;
+    type Trigger = T;
+    type Contents = C;
+
+    fn spec(&self) -> &Spec<A, T, C> {
+        self
+    }
+}
+
+impl<A: Windowing, T, C> Spec<A, T, C> {
+    /// Whether the arguments make sense.
+    pub(crate) fn check(&self) -> Result<(), BoxError> {
+        self.assigner.check()
+    }
+}

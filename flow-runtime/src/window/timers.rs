@@ -1,0 +1,158 @@
+//! Timers: those of a window, which are part of the state, and the index of those that are due, which is not.
+
+use std::collections::BTreeMap;
+
+use crate::time::Timestamp;
+
+/// The timers of a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Timers {
+    pub(super) event: Times,
+    pub(super) processing: Times,
+}
+
+/// Some times, each once: none and one need no memory elsewhere, and nearly all windows have one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Times {
+    #[default]
+    None,
+    One(Timestamp),
+    /// Two or more, the last one first.
+    Many(Vec<Timestamp>),
+}
+
+impl Times {
+    #[inline(always)]
+    pub(super) fn first(&self) -> Option<Timestamp> {
+        match self {
+            Times::None => None,
+            Times::One(time) => Some(*time),
+            Times::Many(times) => times.last().copied(),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn insert(&mut self, time: Timestamp) {
+        match self {
+            Times::One(one) if *one == time => {}
+            Times::None => *self = Times::One(time),
+            _ => self.insert_more(time),
+        }
+    }
+
+    #[cold]
+    fn insert_more(&mut self, time: Timestamp) {
+        if let Times::One(one) = *self {
+            *self = Times::Many(vec![one]);
+        }
+        if let Times::Many(times) = self
+            && let Err(at) = times.binary_search_by(|other| time.cmp(other))
+        {
+            times.insert(at, time);
+        }
+    }
+
+    pub(super) fn remove(&mut self, time: Timestamp) {
+        match self {
+            Times::One(one) if *one == time => *self = Times::None,
+            Times::Many(times) => times.retain(|other| *other != time),
+            _ => {}
+        }
+    }
+
+    /// Takes the first one out, unless it is after `until`.
+    pub(super) fn pop_until(&mut self, until: Timestamp) -> Option<Timestamp> {
+        let first = self.first().filter(|first| *first <= until)?;
+        match self {
+            Times::Many(times) => drop(times.pop()),
+            _ => *self = Times::None,
+        }
+        Some(first)
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Times::None;
+    }
+
+    /// The last one first.
+    pub(super) fn as_slice(&self) -> &[Timestamp] {
+        match self {
+            Times::None => &[],
+            Times::One(time) => std::slice::from_ref(time),
+            Times::Many(times) => times,
+        }
+    }
+
+    /// Moves all of `other` here.
+    pub(super) fn append(&mut self, other: Times) {
+        match other {
+            Times::None => {}
+            Times::One(time) => self.insert(time),
+            Times::Many(times) => times.into_iter().for_each(|time| self.insert(time)),
+        }
+    }
+}
+
+impl From<Vec<Timestamp>> for Times {
+    fn from(times: Vec<Timestamp>) -> Self {
+        let mut all = Times::None;
+        times.into_iter().for_each(|time| all.insert(time));
+        all
+    }
+}
+
+/// When to look at which key, by its hash.
+///
+/// A key is here about once, for the first of its timers; when that one is due, it is put here again for the next. A
+/// session that grows needs no change here: it is looked at too early, and put here again. What is here can always be
+/// made anew from the state.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    due: BTreeMap<Timestamp, Vec<u64>>,
+    /// Of a time that has come, those that are left; the next one is the last.
+    coming: Option<(Timestamp, Vec<u64>)>,
+    /// Memory to be used again.
+    spare: Vec<u64>,
+}
+
+impl Index {
+    pub(super) fn push(&mut self, time: Timestamp, hash: u64) {
+        self.due.entry(time).or_insert_with(|| std::mem::take(&mut self.spare)).push(hash);
+    }
+
+    /// The first time for which a key is here.
+    pub(super) fn first(&self) -> Option<Timestamp> {
+        let due = self.due.first_key_value().map(|(time, _)| *time);
+        self.coming.as_ref().map(|(time, _)| *time).into_iter().chain(due).min()
+    }
+
+    /// Takes out the next key that is due, with its time.
+    pub(super) fn pop_until(&mut self, until: Timestamp) -> Option<(Timestamp, u64)> {
+        loop {
+            if let Some((time, hashes)) = &mut self.coming {
+                // Something earlier may have been put here meanwhile.
+                let overtaken = self.due.first_key_value().is_some_and(|(first, _)| first < time);
+                if !overtaken
+                    && *time <= until
+                    && let Some(hash) = hashes.pop()
+                {
+                    return Some((*time, hash));
+                }
+                let (time, hashes) = self.coming.take()?;
+                if hashes.is_empty() {
+                    self.spare = hashes;
+                } else {
+                    self.due.entry(time).or_default().splice(0..0, hashes.into_iter().rev());
+                    if !overtaken {
+                        return None;
+                    }
+                }
+            }
+            let first = self.due.first_entry().filter(|first| *first.key() <= until)?;
+            let (time, mut hashes) = first.remove_entry();
+            // In the order in which they came.
+            hashes.reverse();
+            self.coming = Some((time, hashes));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Early results.
+
+use std::time::Duration;
+
+use super::{Trigger, TriggerContext, TriggerResult};
+use crate::{
+    time::{Timestamp, floor, millis},
+    window::Bounds,
+};
+
+/// Fires whenever the watermark passes a multiple of `interval`, while the window holds records, and at its end.
+///
+/// ```
+/// use std::time::Duration;
+/// use flow_runtime::window::{trigger, tumbling, windows};
+///
+/// let day = Duration::from_secs(86_400);
+/// let days = windows(tumbling(day)).trigger(trigger::continuous_event_time(Duration::from_secs(60)));
+/// ```
+#[must_use]
+pub const fn continuous_event_time(interval: Duration) -> ContinuousEventTime {
+    let interval = millis(interval);
+    ContinuousEventTime { interval: if interval < 1 { 1 } else { interval } }
+}
+
+/// See [`continuous_event_time`].
+#[derive(Clone, Copy, Debug)]
+pub struct ContinuousEventTime {
+    interval: i64,
+}
+
+impl ContinuousEventTime {
+    fn register<W: Bounds>(
+        self,
+        from: Timestamp,
+        window: &W,
+        cx: &mut TriggerContext<'_, Option<Timestamp>>,
+    ) {
+        let next = floor(from.as_millis(), self.interval, 0).saturating_add(self.interval);
+        let next = Timestamp::from_millis(next).min(window.max_timestamp());
+        *cx.state() = Some(next);
+        cx.register_event_timer(next);
+    }
+}
+
+impl<In, W: Bounds> Trigger<In, W> for ContinuousEventTime {
+    /// The next early firing.
+    type State = Option<Timestamp>;
+
+    #[inline]
+    fn on_element(
+        &self,
+        _: &In,
+        timestamp: Timestamp,
+        window: &W,
+        cx: &mut TriggerContext<'_, Self::State>,
+    ) -> TriggerResult {
+        if cx.watermark().has_passed(window.max_timestamp()) {
+            return TriggerResult::Fire;
+        }
+        if cx.state().is_none() {
+            cx.register_event_timer(window.max_timestamp());
+            let watermark = cx.watermark().timestamp();
+            self.register(timestamp.max(watermark), window, cx);
+        }
+        TriggerResult::Continue
+    }
+
+    fn on_event_time(
+        &self,
+        time: Timestamp,
+        window: &W,
+        cx: &mut TriggerContext<'_, Self::State>,
+    ) -> TriggerResult {
+        if time == window.max_timestamp() {
+            return TriggerResult::Fire;
+        }
+        if *cx.state() != Some(time) {
+            return TriggerResult::Continue;
+        }
+        self.register(time, window, cx);
+        TriggerResult::Fire
+    }
+
+    fn on_merge(&self, window: &W, others: Vec<Self::State>, cx: &mut TriggerContext<'_, Self::State>) {
+        let next = others.into_iter().flatten().chain(*cx.state()).min();
+        cx.delete_event_timers();
+        *cx.state() = next;
+        for time in next.into_iter().chain([window.max_timestamp()]) {
+            if !cx.watermark().has_passed(time) {
+                cx.register_event_timer(time);
+            }
+        }
+    }
+}
