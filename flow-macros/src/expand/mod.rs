@@ -56,7 +56,7 @@ fn job(function: &ItemFn, graph: &Graph, wiring: &TokenStream) -> TokenStream {
     let flow = local("flow");
     let plain = plain(graph);
     let parameters = &graph.signature.parameters;
-    let choices = choices();
+    let choices = choices(graph);
     // Each worker wires the job for itself, and again after a failure.
     let keep = parameters.iter().map(keep);
     let lend = parameters.iter().map(lend);
@@ -89,11 +89,20 @@ fn plain(graph: &Graph) -> TokenStream {
 }
 
 /// The traits whose methods choose how a record is owned.
-fn choices() -> TokenStream {
+fn choices(graph: &Graph) -> TokenStream {
     let private = private();
+    let windows = graph.nodes.iter().any(|node| node.window.is_some()).then(|| {
+        quote! {
+            #[allow(unused_imports)]
+            use #private::{
+                BarePlain as _, BareRecord as _, LendPlain as _, LendPlains as _, LendRecord as _, LendRecords as _,
+            };
+        }
+    });
     quote! {
         #[allow(unused_imports)]
         use #private::{OwnPlain as _, OwnRecord as _, WitnessPlain as _, WitnessRecord as _};
+        #windows
     }
 }
 

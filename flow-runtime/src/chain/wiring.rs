@@ -406,13 +406,17 @@ impl Chain<'_> {
 
     /// What follows a window: `run` advances it and emits what has fired. `origin` is the `.watermarks(..)` of this
     /// chain by which it goes; `None` if event time has arrived with the records.
-    pub fn on_watermark(
+    pub fn on_watermark<K, In, S>(
         &mut self,
         operator: usize,
         origin: Option<usize>,
-        windows: &(impl WindowPort + Clone + 'static),
+        windows: &Windows<K, In, S>,
         run: impl FnMut(window::Turn) -> Result<(), ChainError> + 'static,
-    ) {
+    ) where
+        K: StoredKey,
+        In: Clone + 'static,
+        S: window::Definition<K, In> + 'static,
+    {
         let uid = self.uid(operator);
         let reached = self.reached(&uid);
         let port = Rc::new(windows.clone());
