@@ -58,6 +58,7 @@ pub use crate::{
     sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
     state::{Key, StoredKeyPart},
+    watermark::WatermarkStrategy,
     window::{
         lent::{LendPlains, LendRecords, all_records, later, window_count, window_max, window_min, window_sum},
         windows,

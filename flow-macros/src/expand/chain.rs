@@ -385,7 +385,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             quote!(let (#name, #edge) = #variable.#output(#forward #receivers);)
         };
     // With the records that go into `to`.
-    let time = |to| graph.takes_time(to).then(|| origin(graph, chain.root, graph.nodes[to].inputs[0]));
+    let time = |from, to| graph.takes_time(to).then(|| origin(graph, chain.root, from));
     let mut senders: Vec<NodeId> = chain.operators.clone();
     if let Root::After(id) = chain.root {
         senders.push(id);
@@ -419,7 +419,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             }
             kind if kind.exchange() && !layout.single => {
                 let forward = Some(kind == Kind::Forward);
-                let declare = output(&name, node.span, forward, time(id), graph.receivers(id));
+                let declare = output(&name, node.span, forward, time(id, id), graph.receivers(id));
                 handles.extend(declare);
             }
             _ => {}
@@ -455,7 +455,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 false => graph.nodes[to].parallelism,
             };
             let forward = (graph.nodes[to].kind != Kind::Part).then_some(true);
-            let declare = output(&cut_name(graph, from, to), graph.nodes[to].span, forward, time(to), receivers);
+            let declare = output(&cut_name(graph, from, to), graph.nodes[to].span, forward, time(from, to), receivers);
             handles.extend(declare);
         }
         // What leaves by an exchange is handed over behind it.

@@ -20,6 +20,7 @@ use crate::{
     graph::Graph,
     names::{local, private, private_at},
     parse::{Parameter, bound},
+    vocab::Kind,
 };
 
 /// The whole function.
@@ -99,9 +100,16 @@ fn choices(graph: &Graph) -> TokenStream {
             };
         }
     });
+    let watermarks = graph.nodes.iter().any(|node| node.kind == Kind::Watermarks).then(|| {
+        quote! {
+            #[allow(unused_imports)]
+            use #private::WatermarkStrategy as _;
+        }
+    });
     quote! {
         #[allow(unused_imports)]
         use #private::{OwnPlain as _, OwnRecord as _, WitnessPlain as _, WitnessRecord as _};
+        #watermarks
         #windows
     }
 }

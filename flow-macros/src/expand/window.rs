@@ -172,7 +172,7 @@ impl Loop<'_> {
     fn result(&self, id: NodeId, node: &Node, fired: &Ident, next: &TokenStream) -> TokenStream {
         let Some(window) = &node.window else { return TokenStream::new() };
         let (private, at, operator) = (private(), local("at"), self.index(id));
-        let call3 = method("call3", node.span);
+        let (call3, lend) = (method("call3", node.span), local_at("lend", node.span));
         let value = match window.name() {
             "process" => {
                 let Some(given) = node.arguments.first() else { return TokenStream::new() };
@@ -180,7 +180,7 @@ impl Loop<'_> {
                 let records = local("records");
                 return quote! {
                     let mut #records = #private::Lending::new(#fired.result).places();
-                    let #REC = #at.#call3(#operator, #fired.key.lend(), #fired.window, #records.lend(), #f);
+                    let #REC = #at.#call3(#operator, #fired.key.#lend(), #fired.window, #records.lend(), #f);
                     #next
                 };
             }
@@ -188,7 +188,7 @@ impl Loop<'_> {
                 let held = local("held");
                 let lent = quote!(#held.lend());
                 let next = match window.with {
-                    false => quote!(let #REC = (#fired.key.lend(), #lent); #next),
+                    false => quote!(let #REC = (#fired.key.#lend(), #lent); #next),
                     true => self.with(id, node, &call3, fired, &lent, next),
                 };
                 return quote! {
@@ -199,7 +199,7 @@ impl Loop<'_> {
             _ => quote!(#fired.result),
         };
         match window.with {
-            false => quote!(let #REC = (#fired.key.lend(), #value); #next),
+            false => quote!(let #REC = (#fired.key.#lend(), #value); #next),
             true => self.with(id, node, &call3, fired, &value, next),
         }
     }
@@ -216,9 +216,9 @@ impl Loop<'_> {
         let Some(given) = node.arguments.last() else { return TokenStream::new() };
         let last = node.arguments.len() - 1;
         let f = function(given, &local(&format!("function_{id}_{last}")));
-        let (at, operator) = (local("at"), self.index(id));
+        let (at, operator, lend) = (local("at"), self.index(id), local_at("lend", node.span));
         quote! {
-            let #REC = #at.#call3(#operator, #fired.key.lend(), #fired.window, #value, #f);
+            let #REC = #at.#call3(#operator, #fired.key.#lend(), #fired.window, #value, #f);
             #next
         }
     }
