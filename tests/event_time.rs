@@ -49,7 +49,9 @@ fn slid(input: Scripted<Reading>, out: Collected<Counted>) {
 #[pipeline]
 fn in_sessions(input: Scripted<Reading>, out: Collected<Counted>) {
     let counts = source(input)
-        .map(|(time, sensor, _)| (sensor, SystemTime::try_from(Timestamp::from_millis(time)).expect("a time")))
+        .map(|(time, sensor, _)| {
+            (sensor, SystemTime::try_from(Timestamp::from_millis(time)).expect("a time"))
+        })
         .watermarks(bounded("2s"), |(_, time)| *time)
         .key_by(|(sensor, _)| *sensor)
         .window(session("300ms"))
@@ -177,7 +179,8 @@ fn what_was_late_before_a_restart_is_late_after_it() {
     for parallelism in [1, 2] {
         let (dir, out) = (tempfile::tempdir().unwrap(), Collected::new());
         let script = |gate: &Gate| {
-            let late = Script::new().records([(1_000, 1, 0), (20_000, 1, 0)]).wait(gate).records([(2_000, 1, 0)]);
+            let late =
+                Script::new().records([(1_000, 1, 0), (20_000, 1, 0)]).wait(gate).records([(2_000, 1, 0)]);
             Scripted::new([late])
         };
         let job = tumbled(script(&Gate::closed()), out.clone());
@@ -201,7 +204,8 @@ fn the_watermark_is_the_minimum_over_splits() {
     for parallelism in [1, 2] {
         let (out, gate) = (Collected::new(), Gate::closed());
         let ahead = Script::new().records([(1_000, 1, 0), (60_000, 1, 0)]).wait(&gate);
-        let behind = Script::new().records([(2_000, 1, 0)]).wait(&gate).records([(7_000, 2, 0), (3_000, 1, 0)]);
+        let behind =
+            Script::new().records([(2_000, 1, 0)]).wait(&gate).records([(7_000, 2, 0), (3_000, 1, 0)]);
         let job = tumbled(Scripted::new([ahead, behind]), out.clone());
         let config = often(&job, parallelism);
         let running = start(job, config);
@@ -267,7 +271,8 @@ fn an_idle_split_is_left_out_until_it_wakes() {
 #[pipeline]
 fn of_two_inputs(a: Scripted<Reading>, b: Scripted<Reading>, out: Collected<(u64, u64)>) {
     let a = source(a).watermarks(monotonous(), |(time, _, _)| *time);
-    let b = source(b).filter(|(_, _, n)| *n > 0).watermarks(monotonous(), |(time, _, _)| *time).parallelism(1);
+    let b =
+        source(b).filter(|(_, _, n)| *n > 0).watermarks(monotonous(), |(time, _, _)| *time).parallelism(1);
     let all = a.union(b);
     all.key_by(|(_, sensor, _)| *sensor).window(tumbling("5s")).sum(|(_, _, n)| *n).sink(out.transactional());
 }
@@ -316,7 +321,8 @@ fn windows_that_follow_windows_line_up() {
     for parallelism in [1, 2] {
         let out = Collected::new();
         let line = |time: i64, line: &str| (time, line.to_owned());
-        let lines = [line(10, "to be or not to be or to"), line(999, "be"), line(1_500, "a a b"), line(9_000, "c")];
+        let lines =
+            [line(10, "to be or not to be or to"), line(999, "be"), line(1_500, "a a b"), line(9_000, "c")];
         run(busiest(Scripted::new([Script::new().records(lines)]), out.clone()), parallelism);
         let word = |word: &str, start, count| (word.to_owned(), start, count);
         assert_eq!(out.sorted(), [word("a", 1_000, 2), word("be", 0, 3), word("c", 9_000, 1)]);
@@ -332,7 +338,12 @@ struct Purchase {
 }
 
 #[pipeline]
-fn spent(input: Scripted<Purchase>, most: Collected<(String, u64)>, all: Collected<(String, Vec<u64>)>, both: Collected<(String, (u64, u64))>) {
+fn spent(
+    input: Scripted<Purchase>,
+    most: Collected<(String, u64)>,
+    all: Collected<(String, Vec<u64>)>,
+    both: Collected<(String, (u64, u64))>,
+) {
     let purchases = source(input).watermarks(bounded("1s"), |purchase| purchase.at);
     let by_customer = purchases.key_by(|purchase| purchase.customer.as_str());
     by_customer
@@ -344,7 +355,9 @@ fn spent(input: Scripted<Purchase>, most: Collected<(String, u64)>, all: Collect
     by_customer
         .window(tumbling("1m"))
         .evictor(evict::count(2))
-        .process(|customer, _, purchases| (customer.to_owned(), purchases.map(|p| p.cents).collect::<Vec<_>>()))
+        .process(|customer, _, purchases| {
+            (customer.to_owned(), purchases.map(|p| p.cents).collect::<Vec<_>>())
+        })
         .sink(all.transactional());
     by_customer
         .window(tumbling("1m"))
@@ -359,7 +372,8 @@ fn records_of_a_type_of_ones_own_in_windows_of_all_kinds() {
     for parallelism in [1, 2] {
         let (most, all, both) = (Collected::new(), Collected::new(), Collected::new());
         let buy = |customer: &str, at, cents| Purchase { customer: customer.to_owned(), at, cents };
-        let purchases = [buy("ann", 1_000, 5), buy("bob", 500, 7), buy("ann", 2_000, 3), buy("ann", 1_500, 9)];
+        let purchases =
+            [buy("ann", 1_000, 5), buy("bob", 500, 7), buy("ann", 2_000, 3), buy("ann", 1_500, 9)];
         // The window of the first minute fires, and then again.
         let gate = Gate::closed();
         let input = Script::new().records(purchases).records([buy("bob", 62_000, 1)]).wait(&gate);
@@ -439,7 +453,8 @@ fn must_parse(input: Scripted<String>, out: Collected<(u64, u64)>) {
 
 #[test]
 fn a_timestamp_that_is_missing_or_absurd_is_an_error_and_never_1970() {
-    let lines = |lines: &[&str]| Scripted::new([Script::new().records(lines.iter().map(|line| (*line).to_owned()))]);
+    let lines =
+        |lines: &[&str]| Scripted::new([Script::new().records(lines.iter().map(|line| (*line).to_owned()))]);
     let ahead = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + Duration::from_secs(86_400 * 365);
     let ahead = ahead.as_millis().to_string();
     for parallelism in [1, 2] {
@@ -490,7 +505,8 @@ fn what_makes_no_sense_is_refused_before_the_first_record() {
         let job = wrong(Scripted::new([Script::new()]), Duration::from_millis(idle), Collected::new());
         let config = config(&job, 1);
         let error: BoxError = run_with(job, config).expect_err("windows of no size").into();
-        let (operator, why) = if idle == 1 { ("numbers.watermarks", "at least 10ms") } else { ("window", "size of a window") };
+        let (operator, why) =
+            if idle == 1 { ("numbers.watermarks", "at least 10ms") } else { ("window", "size of a window") };
         assert!(error.to_string().contains(operator) && error.to_string().contains(why), "{error}");
     }
 }

@@ -77,7 +77,12 @@ pub(crate) const OPERATORS: &[Operator] = &[
     row("min_by", Kind::MinBy, &[Arg::Function(1)], ".min_by(|record| ..)"),
     row("max_by", Kind::MaxBy, &[Arg::Function(1)], ".max_by(|record| ..)"),
     row("count", Kind::Count, &[], ".count()"),
-    row("watermarks", Kind::Watermarks, &[Arg::Value, Arg::Function(1)], ".watermarks(bounded(\"5s\"), |record| ..)"),
+    row(
+        "watermarks",
+        Kind::Watermarks,
+        &[Arg::Value, Arg::Function(1)],
+        ".watermarks(bounded(\"5s\"), |record| ..)",
+    ),
     row("window", Kind::Window, &[Arg::Value], ".window(tumbling(\"10s\"))"),
     row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
     row("rebalance", Kind::Rebalance, &[], ".rebalance()"),

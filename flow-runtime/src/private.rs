@@ -52,15 +52,17 @@ pub use crate::{
     job::{Definition, Job},
     plan::{CheckpointPlan, EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
     record::{
-        BarePlain, BareRecord, Lend, LendPlain, LendRecord, Lending, OwnPlain, OwnRecord, Owning, Plain, Record,
-        Slot, Witness, WitnessPlain, WitnessRecord,
+        BarePlain, BareRecord, Lend, LendPlain, LendRecord, Lending, OwnPlain, OwnRecord, Owning, Plain,
+        Record, Slot, Witness, WitnessPlain, WitnessRecord,
     },
     sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
     state::{Key, StoredKeyPart},
     watermark::WatermarkStrategy,
     window::{
-        lent::{LendPlains, LendRecords, all_records, later, window_count, window_max, window_min, window_sum},
+        lent::{
+            LendPlains, LendRecords, all_records, later, window_count, window_max, window_min, window_sum,
+        },
         windows,
     },
     worker::{Restart, Retention},

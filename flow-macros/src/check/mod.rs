@@ -27,6 +27,7 @@ pub(crate) fn all(graph: Graph) -> Result<Graph, Errors> {
     parallelism::of_subtasks(&graph, &mut errors);
     parallelism::below_max(&graph, &mut errors);
     time::windows(&graph, &mut errors);
+    time::by_records(&graph, &mut errors);
     time::once(&graph, &mut errors);
     time::evictors(&graph, &mut errors);
     fallible::policies(&graph, &mut errors);

@@ -1,6 +1,10 @@
 //! What event time needs.
 
 use proc_macro2::Span;
+use syn::{
+    Expr, ExprClosure,
+    visit::{self, Visit},
+};
 
 use crate::{
     diag::Errors,
@@ -20,8 +24,8 @@ pub(super) fn windows(graph: &Graph, errors: &mut Errors) {
         };
         let Some(without) = graph.timeless(input) else { continue };
         let (name, culprit) = (graph.stream_name(stream), graph.operator_name(without));
-        let error = errors
-            .at_span(node.span, format!("event-time window on `{name}`, which carries no event time"));
+        let error =
+            errors.at_span(node.span, format!("event-time window on `{name}`, which carries no event time"));
         let record = record_name(graph, id);
         match graph.nodes[without].kind {
             Kind::Part => error
@@ -48,11 +52,44 @@ pub(super) fn windows(graph: &Graph, errors: &mut Errors) {
 fn record_name(graph: &Graph, window: NodeId) -> String {
     let key_by = graph.nodes[window].inputs.first().map(|input| &graph.nodes[*input].arguments);
     match key_by.and_then(|arguments| arguments.last()) {
-        Some(syn::Expr::Closure(closure)) => match closure.inputs.first() {
+        Some(Expr::Closure(closure)) => match closure.inputs.first() {
             Some(syn::Pat::Ident(name)) => name.ident.to_string(),
             _ => "record".to_owned(),
         },
         _ => "record".to_owned(),
+    }
+}
+
+/// A sum holds what it sums and no records, so nothing about its windows can go by the records.
+pub(super) fn by_records(graph: &Graph, errors: &mut Errors) {
+    for window in graph.nodes.iter().filter_map(|node| node.window.as_ref()) {
+        let Some((function, span)) = window.function else { continue };
+        if !matches!(function.name, "count" | "sum" | "min" | "max") {
+            continue;
+        }
+        let trigger = window.trigger.iter().map(|(_, trigger)| trigger);
+        let closure = [&window.assigner].into_iter().chain(trigger).find_map(|value| {
+            let mut closures = Closures(None);
+            closures.visit_expr(value);
+            closures.0
+        });
+        if closure.is_some() {
+            let name = function.name;
+            let of = if name == "count" { "" } else { "|record: &_| .." };
+            errors
+                .at_span(span, format!("`{name}` of windows that go by their records, of which it sees none"))
+                .help(format!("give the windows the records: `.aggregate(aggregate::{name}({of}))`"));
+        }
+    }
+}
+
+/// The first closure.
+struct Closures<'a>(Option<&'a ExprClosure>);
+
+impl<'a> Visit<'a> for Closures<'a> {
+    fn visit_expr_closure(&mut self, closure: &'a ExprClosure) {
+        self.0.get_or_insert(closure);
+        visit::visit_expr_closure(self, closure);
     }
 }
 

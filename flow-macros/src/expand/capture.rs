@@ -22,7 +22,10 @@ pub(super) fn captures(
     let (mut before, mut inside) = (TokenStream::new(), TokenStream::new());
     let uses = |name| functions.iter().any(|function| mentioned(name, *function));
     let used_later = |name| {
-        elsewhere.iter().flat_map(|id| graph.nodes[*id].expressions()).any(|argument| mentioned(name, argument))
+        elsewhere
+            .iter()
+            .flat_map(|id| graph.nodes[*id].expressions())
+            .any(|argument| mentioned(name, argument))
     };
     for parameter in &graph.signature.parameters {
         let (name, ty) = (&parameter.name, &parameter.ty);

@@ -33,7 +33,14 @@ pub(super) struct Loop<'g> {
 
 impl<'g> Loop<'g> {
     fn new(graph: &'g Graph, layout: &'g Layout) -> Self {
-        Loop { graph, layout, results_of: None, handles: Vec::new(), operators: Vec::new(), deferred: Vec::new() }
+        Loop {
+            graph,
+            layout,
+            results_of: None,
+            handles: Vec::new(),
+            operators: Vec::new(),
+            deferred: Vec::new(),
+        }
     }
 
     /// The operator's number at run time. Those of a helper function come after its caller's.
@@ -318,7 +325,8 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
     let finish = finishes.iter().enumerate().map(|(i, (id, finish, body))| {
         let first = index(graph, *id);
         let mut others = later.clone();
-        others.extend(finishes[i + 1..].iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
+        others
+            .extend(finishes[i + 1..].iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
         if graph.nodes[*id].kind == Kind::Window {
             let turn = local("turn");
             let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
@@ -372,18 +380,21 @@ fn source_method(graph: &Graph, id: NodeId) -> Ident {
 fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (TokenStream, Vec<Ident>) {
     let variable = local("chain");
     let (mut handles, mut edges) = (TokenStream::new(), Vec::new());
-    let mut output =
-        |name: &Ident, span: Span, forward: Option<bool>, time: Option<TokenStream>, receivers: Option<usize>| {
-            let edge = edge_name(name);
-            let receivers = parallelism(receivers.filter(|_| !layout.single));
-            edges.push(edge.clone());
-            let (output, forward) = match (forward, time) {
-                (Some(forward), Some(origin)) => (method("timed_output", span), quote!(#origin, #forward,)),
-                (Some(forward), None) => (method("output", span), quote!(#forward,)),
-                (None, _) => (method("hand_over", span), quote!()),
-            };
-            quote!(let (#name, #edge) = #variable.#output(#forward #receivers);)
+    let mut output = |name: &Ident,
+                      span: Span,
+                      forward: Option<bool>,
+                      time: Option<TokenStream>,
+                      receivers: Option<usize>| {
+        let edge = edge_name(name);
+        let receivers = parallelism(receivers.filter(|_| !layout.single));
+        edges.push(edge.clone());
+        let (output, forward) = match (forward, time) {
+            (Some(forward), Some(origin)) => (method("timed_output", span), quote!(#origin, #forward,)),
+            (Some(forward), None) => (method("output", span), quote!(#forward,)),
+            (None, _) => (method("hand_over", span), quote!()),
         };
+        quote!(let (#name, #edge) = #variable.#output(#forward #receivers);)
+    };
     // With the records that go into `to`.
     let time = |from, to| graph.takes_time(to).then(|| origin(graph, chain.root, from));
     let mut senders: Vec<NodeId> = chain.operators.clone();
@@ -406,9 +417,8 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 let (watermarks, of_source) =
                     (method("watermarks", node.span), matches!(chain.root, Root::Source(_)));
                 let strategy = &node.arguments[0];
-                handles.extend(
-                    quote!(let #name = #variable.#watermarks(#local_index, #of_source, #strategy);),
-                );
+                handles
+                    .extend(quote!(let #name = #variable.#watermarks(#local_index, #of_source, #strategy);));
             }
             Kind::Window => {
                 handles.extend(window::make(graph, id, &variable));
@@ -455,7 +465,8 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 false => graph.nodes[to].parallelism,
             };
             let forward = (graph.nodes[to].kind != Kind::Part).then_some(true);
-            let declare = output(&cut_name(graph, from, to), graph.nodes[to].span, forward, time(from, to), receivers);
+            let declare =
+                output(&cut_name(graph, from, to), graph.nodes[to].span, forward, time(from, to), receivers);
             handles.extend(declare);
         }
         // What leaves by an exchange is handed over behind it.

@@ -121,7 +121,11 @@ impl VisitMut for Untyped {
         if call.method == "on_error" {
             call.args.clear();
         }
-        if call.method == "window" || call.method == "watermarks" || call.method == "trigger" || call.method == "evictor" {
+        if call.method == "window"
+            || call.method == "watermarks"
+            || call.method == "trigger"
+            || call.method == "evictor"
+        {
             call.args.iter_mut().for_each(|argument| parse::span::texts(argument, &mut Errors::default()));
         }
         visit_mut::visit_expr_method_call_mut(self, call);

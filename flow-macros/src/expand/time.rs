@@ -23,7 +23,7 @@ impl Loop<'_> {
         let f = function(given, &local(&format!("function_{id}_1")));
         let (stamp, taken) = (method("stamp", node.span), local_at("taken", node.span));
         let time = if self.graph.gives_time(id) { quote!(#TIME) } else { quote!(_) };
-        let take = quote!(#generators.#stamp(#at.record(), #taken));
+        let take = quote!(#generators.#stamp(#taken));
         match (is_fallible(node), skips(node, self.graph.options.on_error)) {
             (false, false) => {
                 let call = method("call", node.span);

@@ -115,34 +115,36 @@ impl Loop<'_> {
         let (private, at, operator) = (private(), local("at"), self.index(id));
         let (make_key, key) = self.key(key_by);
         let time = if self.graph.takes_time(id) { quote!(#TIME) } else { quote!(#private::NO_TIME) };
-        let add = local_at("add", node.span);
+        let put = local_at("put", node.span);
         match window.name() {
             "count" => quote! {
                 #make_key
                 #at.enter(#operator);
-                #at.check(#handle.#add(&#key, #time, ()))?;
+                #at.check(#handle.#put(&#key, #time, ()))?;
             },
             "sum" | "min" | "max" => {
                 let value = local("projected");
                 let Some(given) = node.arguments.first() else { return TokenStream::new() };
-                let (f, call) = (function(given, &local(&format!("function_{id}_0"))), method("call", node.span));
+                let (f, call) =
+                    (function(given, &local(&format!("function_{id}_0"))), method("call", node.span));
                 quote! {
                     #make_key
                     let #value = #at.#call(#operator, &#REC, #f);
-                    #at.check(#handle.#add(&#key, #time, #value))?;
+                    #at.check(#handle.#put(&#key, #time, #value))?;
                 }
             }
             _ => {
                 // The record moves into its windows, and the key may borrow from it.
                 let (held, record) = (local_at("held", node.span), local_at("record", node.span));
-                let hold = quote_spanned!(here(node.span)=> #private::Slot::new(#private::Record::into_owned(#key)));
+                let hold =
+                    quote_spanned!(here(node.span)=> #private::Slot::new(#private::Record::into_owned(#key)));
                 let bare = method("bare", node.span);
                 quote! {
                     #make_key
                     let mut #held = #hold;
                     let #record = #private::Owning::new(#REC).#bare();
                     #at.enter(#operator);
-                    #at.check(#handle.#add(&#held.lend(), #time, #record))?;
+                    #at.check(#handle.#put(&#held.lend(), #time, #record))?;
                 }
             }
         }

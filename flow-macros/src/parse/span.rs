@@ -51,9 +51,8 @@ pub(crate) fn text(value: &mut Expr, name: &str, errors: &mut Errors) {
         }
     };
     let milliseconds = Literal::u64_unsuffixed(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
-    *value = Expr::Verbatim(
-        quote_spanned!(value.span()=> ::core::time::Duration::from_millis(#milliseconds)),
-    );
+    *value =
+        Expr::Verbatim(quote_spanned!(value.span()=> ::core::time::Duration::from_millis(#milliseconds)));
 }
 
 struct Texts<'e>(&'e mut Errors);

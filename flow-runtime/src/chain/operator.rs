@@ -122,8 +122,12 @@ fn build_chain<'s>(
                 (true, Partition::Exchange) => edge.senders,
             };
             let forward = edge.partition == Partition::Forward;
-            let returns =
-                Returns { credits: Arc::clone(&edge.credits), receivers: edge.receivers, first_clock, forward };
+            let returns = Returns {
+                credits: Arc::clone(&edge.credits),
+                receivers: edge.receivers,
+                first_clock,
+                forward,
+            };
             match edge.partition {
                 Partition::Forward => {
                     let mut input = builder.new_input(stream, Pipeline);
@@ -209,6 +213,7 @@ fn build_chain<'s>(
                 sinks,
                 finish,
                 times,
+                wakes: None,
                 alarm,
                 activator,
             });
@@ -347,6 +352,8 @@ struct Subtask {
     sinks: Vec<Rc<dyn SinkPort>>,
     finish: Vec<FinishLoop>,
     times: Option<Times>,
+    /// When it has asked to be woken because of time.
+    wakes: Option<Instant>,
     alarm: Alarm,
     activator: Activator,
 }
@@ -518,7 +525,13 @@ impl Subtask {
         }
         self.send()?;
         if let Some(pause) = self.times.as_ref().and_then(Times::look_again) {
-            self.activator.activate_after(pause);
+            let now = Instant::now();
+            let at = now + pause;
+            // Once is enough, however often the chain has nothing to read meanwhile.
+            if self.wakes.is_none_or(|wakes| wakes <= now || wakes > at) {
+                self.wakes = Some(at);
+                self.activator.activate_after(pause);
+            }
         }
         Ok(())
     }

@@ -62,13 +62,6 @@ impl At {
         self.record += 1;
     }
 
-    /// The index of the record in its batch.
-    #[inline(always)]
-    #[must_use]
-    pub fn record(&self) -> u64 {
-        self.record.saturating_sub(1)
-    }
-
     /// Enters an operator.
     #[inline(always)]
     pub fn enter(&mut self, operator: usize) {
@@ -153,7 +146,14 @@ impl At {
 
     /// As [`call`](Self::call), for three arguments.
     #[inline(always)]
-    pub fn call3<A, B, C, R>(&mut self, operator: usize, a: A, b: B, c: C, f: impl FnOnce(A, B, C) -> R) -> R {
+    pub fn call3<A, B, C, R>(
+        &mut self,
+        operator: usize,
+        a: A,
+        b: B,
+        c: C,
+        f: impl FnOnce(A, B, C) -> R,
+    ) -> R {
         self.operator = operator;
         f(a, b, c)
     }

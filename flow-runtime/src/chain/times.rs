@@ -38,6 +38,8 @@ pub(crate) struct Firing {
     pub(crate) origin: Option<usize>,
     /// How far it has come.
     pub(crate) reached: Option<Watermark>,
+    /// How far it had come while there was input. Who goes on after the end finds more input; not all of it is late.
+    pub(crate) before_end: Option<Watermark>,
     pub(crate) port: Rc<dyn WindowPort>,
     pub(crate) late: Late,
     pub(crate) run: WatermarkLoop,
@@ -154,6 +156,7 @@ impl Times {
             work.run(|| (firing.run)(Turn::new(new, Timestamp::now())))
                 .map_err(|error| work.place(error, Some("a result of a window".to_owned())))?;
             firing.reached = firing.reached.max(new);
+            firing.before_end = firing.before_end.max(new.filter(|new| *new < Watermark::MAX));
             firing.late.see(firing.port.late(), &work.uids[firing.operator]);
         }
         Ok(())
@@ -169,7 +172,7 @@ impl Times {
         };
         let generators =
             self.generators.iter().map(|generators| part(generators.operator, generators.port.reached()));
-        let firings = self.firings.iter().map(|firing| part(firing.operator, firing.reached));
+        let firings = self.firings.iter().map(|firing| part(firing.operator, firing.before_end));
         generators.chain(firings).filter(|_| aligned).collect()
     }
 }

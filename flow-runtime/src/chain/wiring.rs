@@ -426,7 +426,7 @@ impl Chain<'_> {
         let late = Late { total: self.wiring.environment.control.late(&uid), seen: 0 };
         let (operator, origin) = (self.base + operator, origin.map(|operator| self.base + operator));
         let run: WatermarkLoop = Box::new(run);
-        self.firings.push(Firing { operator, origin, reached, port, late, run });
+        self.firings.push(Firing { operator, origin, reached, before_end: reached, port, late, run });
     }
 
     /// Counts what an operator skips.

@@ -200,7 +200,11 @@ fn report(plan: &Plan, outcome: Result<Summary, Error>) -> ExitCode {
                 tracing::warn!(operator = uid, count, "skipped records");
             }
             for (uid, count) in summary.late.iter().filter(|(_, count)| **count > 0) {
-                tracing::warn!(operator = uid, count, "dropped records that came after their window was over");
+                tracing::warn!(
+                    operator = uid,
+                    count,
+                    "dropped records that came after their window was over"
+                );
             }
             let how = match summary.ending {
                 Ending::Finished => "finished",

@@ -109,8 +109,7 @@ where
             return;
         }
         let SplitRuns { runs, advanced } = &mut self.runs;
-        runs.clear();
-        fetched.batch.runs(&mut |split, end| runs.push((split.to_owned(), end)));
+        *runs = fetched.batch.runs();
         advanced.clear();
         advanced.extend(fetched.advanced.iter().map(Split::id));
         for generators in &self.generators {

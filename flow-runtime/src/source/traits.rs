@@ -1,6 +1,10 @@
 //! The public traits of sources.
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -50,15 +54,23 @@ pub trait Batch: Send + 'static {
         None
     }
 
-    /// Whose the records are, where one batch holds those of several splits: in the order of the records, calls `run`
-    /// with the id of a split and the index of the first record after it that is another's. Event time advances per
-    /// split then. Without it, all records are taken to be of the splits that [the batch
-    /// advances](Fetched::advanced), and if these are several, they share one event time.
+    /// Whose the records are, where one batch holds those of several splits. Event time advances per split then. Without
+    /// it, all records are taken to be of the splits that [the batch advances](Fetched::advanced), and if these are
+    /// several, they share one event time.
     ///
     /// Asked before [`records`](Self::records), in pipelines with event time.
-    fn runs(&self, run: &mut dyn FnMut(&str, u64)) {
-        let _ = run;
+    fn runs(&self) -> Option<Runs> {
+        None
     }
+}
+
+/// Of which split the record is that a batch has given last. See [`Batch::runs`].
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    /// The ids of splits, in the order of the records: one for each run of records of the same split.
+    pub splits: Vec<String>,
+    /// The run of the record that [`Batch::records`] has given last, as an index into `splits`.
+    pub current: Arc<AtomicUsize>,
 }
 
 /// What one call of [`SourceReader::fetch`] brought.

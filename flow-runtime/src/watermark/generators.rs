@@ -4,12 +4,17 @@ use std::{
     cell::{RefCell, RefMut},
     collections::HashMap,
     rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
 use super::{IntoTimestamp, Mark, WatermarkGenerator, WatermarkStrategy, minimum::combine};
 use crate::{
     error::BoxError,
+    source::Runs,
     time::{Timestamp, Watermark},
 };
 
@@ -42,8 +47,7 @@ impl<G: WatermarkGenerator> Watermarks<G> {
             by_split: HashMap::new(),
             current: 0,
             runs: Vec::new(),
-            run: 0,
-            run_end: u64::MAX,
+            run: None,
             limit: i64::MAX,
             idleness: strategy.idleness(),
             max_ahead: strategy.max_ahead(),
@@ -80,10 +84,9 @@ pub struct Stamping<G> {
     by_split: HashMap<String, usize>,
     /// The group of the record that the loop is at.
     current: usize,
-    /// The groups of the records of this batch: the first record that is no longer of a group, and the group.
-    runs: Vec<(u64, usize)>,
-    run: usize,
-    run_end: u64,
+    /// Where a batch holds records of several splits: the group of each of its runs, and the run of the current record.
+    runs: Vec<usize>,
+    run: Option<Arc<AtomicUsize>>,
     /// The highest timestamp allowed.
     limit: i64,
     idleness: Option<Duration>,
@@ -116,20 +119,21 @@ impl<G> std::fmt::Debug for Stamping<G> {
 }
 
 impl<G: WatermarkGenerator> Stamping<G> {
-    /// Takes the timestamp of the `record`-th record of the batch.
+    /// Takes the timestamp of the record that the batch has given last.
     ///
     /// # Errors
     /// When there is none, or it is too far ahead.
     #[inline(always)]
-    pub fn stamp(&mut self, record: u64, time: impl IntoTimestamp) -> Result<Timestamp, BoxError> {
+    pub fn stamp(&mut self, time: impl IntoTimestamp) -> Result<Timestamp, BoxError> {
         let stamp = time.stamp()?;
         if stamp.time.as_millis() > self.limit {
             return Err(self.too_far_ahead(stamp.time));
         }
-        if record >= self.run_end {
-            self.next_run(record);
-        }
-        if let Some(Some(group)) = self.groups.get_mut(self.current) {
+        let group = match &self.run {
+            None => self.current,
+            Some(run) => self.runs.get(run.load(Ordering::Relaxed)).copied().unwrap_or(self.current),
+        };
+        if let Some(Some(group)) = self.groups.get_mut(group) {
             group.generator.on_record(stamp);
         }
         Ok(stamp.time)
@@ -142,18 +146,6 @@ impl<G: WatermarkGenerator> Stamping<G> {
             self.max_ahead.unwrap_or_default()
         )
         .into()
-    }
-
-    #[inline(never)]
-    fn next_run(&mut self, record: u64) {
-        while let Some((end, group)) = self.runs.get(self.run).copied() {
-            (self.run_end, self.current) = (end, group);
-            if record < end {
-                return;
-            }
-            self.run += 1;
-        }
-        self.run_end = u64::MAX;
     }
 
     fn add_group(&mut self, now: Duration, splits: usize) -> usize {
@@ -198,8 +190,8 @@ impl<G: WatermarkGenerator> Stamping<G> {
 /// The splits of a batch's records.
 #[derive(Debug, Default)]
 pub(crate) struct SplitRuns {
-    /// In the order of the records: a split, and the first record that is no longer its own.
-    pub(crate) runs: Vec<(String, u64)>,
+    /// Whose each record is, if they are of several.
+    pub(crate) runs: Option<Runs>,
     /// The splits that the batch advances.
     pub(crate) advanced: Vec<String>,
 }
@@ -243,29 +235,29 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
             stamping.limit = latest.map_or(i64::MAX, |latest| latest.time.as_millis());
         }
         stamping.runs.clear();
-        (stamping.run, stamping.run_end) = (0, u64::MAX);
+        stamping.run = None;
         let Some(batch) = batch else {
             stamping.touch(0, now);
             return;
         };
-        match (&batch.runs[..], &batch.advanced[..]) {
-            ([], []) => {
+        match (&batch.runs, &batch.advanced[..]) {
+            (None, []) => {
                 // A source that has no positions.
                 let all: Vec<String> = stamping.by_split.keys().cloned().collect();
                 stamping.current = stamping.join(all.iter().map(String::as_str), now);
                 stamping.touch(stamping.current, now);
             }
-            ([], advanced) => {
+            (None, advanced) => {
                 stamping.current = stamping.join(advanced.iter().map(String::as_str), now);
                 stamping.touch(stamping.current, now);
             }
-            (runs, _) => {
-                for (split, end) in runs {
+            (Some(runs), _) => {
+                for split in &runs.splits {
                     let group = stamping.group_of(split, now);
                     stamping.touch(group, now);
-                    stamping.runs.push((*end, group));
+                    stamping.runs.push(group);
                 }
-                stamping.next_run(0);
+                stamping.run = Some(Arc::clone(&runs.current));
             }
         }
     }
@@ -323,7 +315,8 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
             return None;
         }
         let idle = stamping.idleness.and_then(|span| {
-            let spans = stamping.groups.iter().flatten().map(|group| (group.active + span).saturating_sub(now));
+            let spans =
+                stamping.groups.iter().flatten().map(|group| (group.active + span).saturating_sub(now));
             spans.filter(|left| !left.is_zero()).min()
         });
         [idle, stamping.period].into_iter().flatten().min()
@@ -353,7 +346,10 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn generators(strategy: impl WatermarkStrategy<Generator = Newest>, splits: &[&str]) -> Watermarks<Newest> {
+    fn generators(
+        strategy: impl WatermarkStrategy<Generator = Newest>,
+        splits: &[&str],
+    ) -> Watermarks<Newest> {
         let generators = Watermarks::new(strategy, true, None).unwrap();
         generators.assigned(splits.iter().map(|split| (*split).to_owned()).collect(), NOW);
         generators
@@ -361,10 +357,10 @@ mod tests {
 
     /// A batch of one split.
     fn read(generators: &Watermarks<Newest>, split: &str, times: &[i64], now: Duration) {
-        let batch = SplitRuns { runs: Vec::new(), advanced: vec![split.to_owned()] };
+        let batch = SplitRuns { runs: None, advanced: vec![split.to_owned()] };
         generators.begin(Some(&batch), now);
-        for (record, time) in times.iter().enumerate() {
-            generators.borrow_mut().stamp(record as u64, *time).unwrap();
+        for time in times {
+            generators.borrow_mut().stamp(*time).unwrap();
         }
     }
 
@@ -403,12 +399,13 @@ mod tests {
     #[test]
     fn runs_say_whose_record_it_is() {
         let generators = generators(monotonous(), &["a", "b"]);
-        let runs = vec![("a".to_owned(), 2), ("b".to_owned(), 3), ("a".to_owned(), 4)];
-        let batch = SplitRuns { runs, advanced: Vec::new() };
-        generators.begin(Some(&batch), NOW);
-        // Record 1 is gone on its way, and record 3 is two.
-        for (record, time) in [(0, 10), (2, 20), (3, 15), (3, 40)] {
-            generators.borrow_mut().stamp(record, time as i64).unwrap();
+        let splits = ["a", "b", "a"].map(str::to_owned).to_vec();
+        let runs = Runs { splits, ..Runs::default() };
+        let current = Arc::clone(&runs.current);
+        generators.begin(Some(&SplitRuns { runs: Some(runs), advanced: Vec::new() }), NOW);
+        for (run, time) in [(0, 10), (1, 20), (2, 15), (2, 40)] {
+            current.store(run, Ordering::Relaxed);
+            generators.borrow_mut().stamp(i64::from(time)).unwrap();
         }
         assert_eq!(watermark(&generators), at(19));
         generators.finished("b");
@@ -419,9 +416,9 @@ mod tests {
     fn splits_that_come_mixed_share_a_generator() {
         let generators = generators(monotonous(), &["a", "b", "c"]);
         read(&generators, "c", &[1_000], NOW);
-        let batch = SplitRuns { runs: Vec::new(), advanced: vec!["a".to_owned(), "b".to_owned()] };
+        let batch = SplitRuns { runs: None, advanced: vec!["a".to_owned(), "b".to_owned()] };
         generators.begin(Some(&batch), NOW);
-        generators.borrow_mut().stamp(0, 7i64).unwrap();
+        generators.borrow_mut().stamp(7i64).unwrap();
         assert_eq!(watermark(&generators), at(6));
         generators.finished("a");
         assert_eq!(watermark(&generators), at(6), "`b` is still there");
@@ -446,10 +443,10 @@ mod tests {
     fn a_timestamp_too_far_ahead_is_an_error() {
         let generators = Watermarks::new(monotonous().with_max_ahead(s(3600)), false, None).unwrap();
         generators.begin(None, NOW);
-        let error = generators.borrow_mut().stamp(0, i64::MAX - 1).unwrap_err().to_string();
+        let error = generators.borrow_mut().stamp(i64::MAX - 1).unwrap_err().to_string();
         assert!(error.contains("ahead of this machine's clock"), "{error}");
         assert_eq!(watermark(&generators), None);
-        generators.borrow_mut().stamp(0, 1_000i64).unwrap();
+        generators.borrow_mut().stamp(1_000i64).unwrap();
         assert_eq!(watermark(&generators), at(999));
     }
 

@@ -11,11 +11,11 @@ mod minimum;
 mod strategy;
 
 pub use convert::{IntoTimestamp, Stamp};
-pub use generators::{Stamping, Watermarks};
 pub(crate) use generators::{Generating, SplitRuns};
+pub use generators::{Stamping, Watermarks};
 pub(crate) use idle::WaitingClock;
 pub(crate) use minimum::{Mark, Minimum, Signal};
 pub use strategy::{
-    BoundedOutOfOrderness, Monotonous, Punctuated, WatermarkGenerator, WatermarkStrategy, Watched, bounded,
+    BoundedOutOfOrderness, Monotonous, Punctuated, Watched, WatermarkGenerator, WatermarkStrategy, bounded,
     monotonous, punctuated,
 };

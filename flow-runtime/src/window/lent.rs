@@ -6,7 +6,7 @@ use super::{Definition, Windows, WindowsMut, aggregate, contents};
 use crate::{
     error::BoxError,
     record::{Lend, Lending, Plain},
-    state::StoredKey,
+    state::{Key, StoredKey},
     time::{Timestamp, Watermark},
 };
 
@@ -29,6 +29,15 @@ impl Turn {
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
+    /// Puts a record into its windows; one that is late for all of them is dropped and counted.
+    ///
+    /// # Errors
+    /// Those of the user's functions.
+    #[inline(always)]
+    pub fn put<Q: Key<Stored = K>>(&mut self, key: &Q, time: Timestamp, record: In) -> Result<(), BoxError> {
+        self.add(key, time, record).map(drop)
+    }
+
     /// Lets some windows fire. Returns false when nothing is left to do; otherwise there may be
     /// [results](Self::fired).
     ///
