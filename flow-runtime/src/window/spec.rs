@@ -21,7 +21,6 @@ use crate::{error::BoxError, state::StateValue, time::millis};
 ///     .trigger(trigger::purging(trigger::event_time()))
 ///     .aggregate(count());
 /// ```
-#[must_use]
 pub fn windows<A: Windowing>(assigner: A) -> WindowsOf<A, A::Trigger, A::Evictor> {
     let (trigger, evictor) = (assigner.trigger(), assigner.evictor());
     WindowsOf { assigner, trigger, evictor, lateness: 0 }

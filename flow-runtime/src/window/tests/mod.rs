@@ -97,9 +97,6 @@ pub(super) fn is_empty<S: Definition<u32, i64>>(windows: &Windows<u32, i64, S>) 
     windows.borrow_mut().table.hashed().next().is_none()
 }
 
-pub(super) fn lent<K: Lend>(mut slot: crate::record::Slot<K>) -> K
-where
-    K: for<'a> Lend<Lent<'a> = K>,
-{
+pub(super) fn lent<K: for<'a> Lend<Lent<'a> = K>>(mut slot: crate::record::Slot<K>) -> K {
     slot.lend()
 }
