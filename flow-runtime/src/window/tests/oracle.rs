@@ -18,10 +18,11 @@ enum Step {
     Restart { parallelism: u32 },
 }
 
+/// Times are near to each other, so that edges meet.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        20 => (0u32..6, -60i64..200).prop_map(|(key, time)| Step::Record { key, time }),
-        4 => (0i64..40).prop_map(|forward| Step::Watermark { forward }),
+        20 => (0u32..4, -20i64..80).prop_map(|(key, time)| Step::Record { key, time }),
+        4 => (0i64..8).prop_map(|forward| Step::Watermark { forward }),
         1 => (1u32..=4).prop_map(|parallelism| Step::Restart { parallelism }),
     ];
     proptest::collection::vec(step, 1..120)
@@ -166,8 +167,8 @@ where
 {
     let subtask = |table| Windows::new(spec(), table).unwrap();
     let mut subtasks = vec![subtask(Keyed::empty())];
-    let mut watermark = -100;
-    for (number, step) in (0..).zip(steps.iter().chain(&[Step::Watermark { forward: 10_000 }])) {
+    let mut watermark = -30;
+    for (number, step) in (0..).zip(steps.iter().chain(&[Step::Watermark { forward: 1000 }])) {
         match *step {
             Step::Record { key, time } => {
                 let subtask = &subtasks[owner(key, subtasks.len() as u32)];
@@ -229,7 +230,7 @@ fn joined<V: crate::state::StateValue>(parts: &[Keyed<u32, V>]) -> Keyed<u32, V>
 fn every(size: i64, slide: i64, offset: i64) -> impl Fn(i64) -> Vec<(i64, i64)> {
     // Every window that could contain any time of the test.
     move |time| {
-        let starts = (-1000..1000).map(|n| n * slide + offset);
+        let starts = (-200..200).map(|n| n * slide + offset);
         starts
             .map(|start| (start, start + size))
             .filter(|(start, end)| *start <= time && time < *end)
@@ -242,10 +243,10 @@ fn kept(_: &u32, _: &Window, records: Records<'_, i64>) -> [Content; 1] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn tumbling_windows(steps in steps(), size in 1u64..30, lateness in 0u64..50) {
+    fn tumbling_windows(steps in steps(), size in 1u64..12, lateness in 0u64..15) {
         let naive = Aligned::new(lateness as i64, every(size as i64, size as i64, 0));
         let spec = || windows(tumbling(ms(size))).allowed_lateness(ms(lateness)).aggregate(All);
         check(&spec, naive, &steps);
@@ -253,7 +254,7 @@ proptest! {
 
     #[test]
     fn sliding_windows_in_slices(
-        steps in steps(), size in 1u64..40, slide in 1u64..30, offset in 0u64..30, lateness in 0u64..50,
+        steps in steps(), size in 1u64..16, slide in 1u64..12, offset in 0u64..12, lateness in 0u64..15,
     ) {
         let offset = offset % slide;
         let naive = Aligned::new(lateness as i64, every(size as i64, slide as i64, offset as i64));
@@ -267,7 +268,7 @@ proptest! {
 
     #[test]
     fn sliding_windows_each_for_itself(
-        steps in steps(), size in 1u64..40, slide in 1u64..30, lateness in 0u64..50,
+        steps in steps(), size in 1u64..16, slide in 1u64..12, lateness in 0u64..15,
     ) {
         let naive = Aligned::new(lateness as i64, every(size as i64, slide as i64, 0));
         let spec = || windows(sliding(ms(size), ms(slide))).allowed_lateness(ms(lateness)).process(kept);
@@ -275,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn sessions(steps in steps(), gap in 1u64..40, lateness in 0u64..50) {
+    fn sessions(steps in steps(), gap in 1u64..12, lateness in 0u64..15) {
         let (watermark, open) = (i64::MIN, BTreeMap::new());
         let naive = Sessions { gap: gap as i64, lateness: lateness as i64, watermark, open };
         let spec = || windows(session(ms(gap))).allowed_lateness(ms(lateness)).aggregate(All);
