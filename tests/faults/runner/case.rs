@@ -25,8 +25,8 @@ pub(crate) struct Case {
     pub(crate) faults: Vec<Fault>,
 }
 
-/// Records per start, and per second: a start without a fault takes about a third of a second.
-const RECORDS: u64 = 5000;
+/// Records per start, and per second: a start without a fault takes about half a second.
+const RECORDS: u64 = 8000;
 const RATE: u64 = 15_000;
 
 /// Nothing takes as long unless it hangs.
