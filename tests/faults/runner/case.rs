@@ -35,8 +35,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// What is there while a case runs.
 struct Run<'c> {
     case: &'c Case,
-    directory: tempfile::TempDir,
+    /// Before the directory, in which it is mounted.
     disk: Option<SmallDisk>,
+    directory: tempfile::TempDir,
     target: Target,
     records: u64,
     starts: u64,
