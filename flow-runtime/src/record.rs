@@ -80,6 +80,20 @@ impl Text {
     }
 }
 
+impl std::ops::Deref for Text {
+    type Target = str;
+    #[inline(always)]
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl std::fmt::Display for Text {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
 /// As `str` does, so that a word is found by its borrowed form.
 impl Hash for Text {
     #[inline(always)]

@@ -81,6 +81,12 @@ impl Database {
         rows.into_iter().next().map(|row| row.number)
     }
 
+    /// A column of numbers; none while there is no such table yet.
+    pub(crate) fn numbers(&self, query: &str) -> Vec<i64> {
+        let rows: Vec<Number> = self.load(query).unwrap_or_default();
+        rows.into_iter().map(|row| row.number).collect()
+    }
+
     /// All counted words.
     pub(crate) fn word_counts(&self) -> Vec<Counted> {
         self.load("SELECT word, n FROM word_counts ORDER BY word").expect("the table of words")

@@ -3,6 +3,7 @@
 //!
 //! Needs Kafka, MariaDB and PostgreSQL: `tests/run` starts them.
 
+mod conformance;
 mod database;
 mod files;
 mod hot_row;

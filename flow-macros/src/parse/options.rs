@@ -87,7 +87,7 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
             return;
         }
         let value = match value {
-            Value::Expr(value) => value,
+            Value::Expr(value) => *value,
             Value::List(settings) if name == "checkpoint" => {
                 options.checkpoint = checkpoint::parse(settings, errors);
                 return;

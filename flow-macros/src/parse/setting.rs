@@ -18,7 +18,7 @@ pub(super) struct Setting {
 }
 
 pub(super) enum Value {
-    Expr(Expr),
+    Expr(Box<Expr>),
     List(Vec<Setting>),
 }
 
@@ -31,7 +31,7 @@ impl Parse for Setting {
             let settings = Punctuated::<Setting, Token![,]>::parse_terminated(&list)?;
             Some(Value::List(settings.into_iter().collect()))
         } else if input.parse::<Option<Token![=]>>()?.is_some() {
-            Some(Value::Expr(input.parse()?))
+            Some(Value::Expr(Box::new(input.parse()?)))
         } else {
             None
         };

@@ -15,7 +15,7 @@ mod unconfirmed;
 pub use crate::checkpoint::CheckpointId;
 pub(crate) use desk::{Carried, Desk};
 pub use handle::{TransactionHandle, decode_handle, describe_handle, encode_handle};
-pub use port::SinkHandle;
+pub use port::{Filling, SinkHandle};
 pub(crate) use port::{SinkParts, SinkPort};
 pub use traits::{
     CommitError, Committed, ExactlyOnce, HeldRows, InDoubt, Recovered, Settlement, Sink, SinkBuffer,

@@ -35,7 +35,7 @@ use crate::error::BoxError;
 /// use std::{fs, io::Write, path::PathBuf};
 /// use flow::{BoxError, TransactionHandle, TwoPhaseCommit, sink::{CommitError, Committed, SinkContext, Transaction}};
 ///
-/// /// Each transaction becomes a file. (For a sink that survives a power failure, sync the files too.)
+/// /// Each transaction becomes a file.
 /// #[derive(Clone)]
 /// struct Spool(PathBuf);
 ///
@@ -57,7 +57,9 @@ use crate::error::BoxError;
 ///     async fn write(&self, (_, file): &mut Self::Live, records: &[String]) -> Result<(), BoxError> {
 ///         Ok(file.write_all(records.concat().as_bytes())?)
 ///     }
-///     async fn pre_commit(&self, (name, _): Self::Live) -> Result<Prepared, BoxError> {
+///     async fn pre_commit(&self, (name, file): Self::Live) -> Result<Prepared, BoxError> {
+///         file.sync_all()?;
+///         fs::File::open(&self.0)?.sync_all()?;
 ///         Ok(Prepared { name })
 ///     }
 ///     async fn commit(&self, Prepared { name }: &Prepared) -> Result<Committed, CommitError> {
@@ -84,6 +86,42 @@ use crate::error::BoxError;
 ///         Ok(())
 ///     }
 /// }
+///
+/// // And it passes the suite.
+/// use flow::testing::{SinkUnderTest, two_phase_commit_suite};
+///
+/// struct Spooled(tempfile::TempDir);
+///
+/// impl SinkUnderTest for Spooled {
+///     type Sink = Spool;
+///     type Record = String;
+///
+///     fn sink(&self) -> Spool {
+///         Spool(self.0.path().to_owned())
+///     }
+///     fn record(&self, number: u64) -> String {
+///         format!("{number}\n")
+///     }
+///     async fn visible(&self) -> Result<Vec<u64>, BoxError> {
+///         let mut numbers = Vec::new();
+///         for entry in fs::read_dir(self.0.path())? {
+///             let path = entry?.path();
+///             if path.extension().is_none() {
+///                 for line in fs::read_to_string(path)?.lines() {
+///                     numbers.push(line.parse()?);
+///                 }
+///             }
+///         }
+///         Ok(numbers)
+///     }
+/// }
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let runtime = tokio::runtime::Runtime::new()?;
+/// # runtime.block_on(async {
+/// two_phase_commit_suite(&Spooled(tempfile::tempdir()?)).await.assert();
+/// # Ok(()) })
+/// # }
 /// ```
 pub trait TwoPhaseCommit: Clone + Send + Sync + 'static {
     /// What is written. A record of another type is converted by `Into`.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Assigner, Bounds, Windowing,
-    contents::{Contents, Incremental, Process, Reduce, With, Wrap},
+    contents::{Contents, Incremental, Process, Records, Reduce, With, Wrap},
     evict::Evicting,
     trigger::Trigger,
 };
@@ -21,7 +21,6 @@ use crate::{error::BoxError, state::StateValue, time::millis};
 ///     .trigger(trigger::purging(trigger::event_time()))
 ///     .aggregate(count());
 /// ```
-#[must_use]
 pub fn windows<A: Windowing>(assigner: A) -> WindowsOf<A, A::Trigger, A::Evictor> {
     let (trigger, evictor) = (assigner.trigger(), assigner.evictor());
     WindowsOf { assigner, trigger, evictor, lateness: 0 }
@@ -72,35 +71,46 @@ impl<A, T, E> WindowsOf<A, T, E> {
     }
 
     /// Windows give what `function` makes of the key, the window and the result of an aggregate: an iterator.
-    pub fn aggregate_with<G, F>(self, aggregate: G, function: F) -> Spec<A, T, E::Contents>
+    pub fn aggregate_with<G, K, R, I, F>(self, aggregate: G, function: F) -> Spec<A, T, E::Contents>
     where
+        A: Windowing,
         E: Wrap<With<G, F>>,
+        F: Fn(&K, &A::Window, R) -> I,
+        I: IntoIterator,
     {
         self.holding(With { aggregate, function })
     }
 
     /// Windows give one record, made of two by `function` again and again.
-    pub fn reduce<F>(self, function: F) -> Spec<A, T, E::Contents>
+    pub fn reduce<In, F>(self, function: F) -> Spec<A, T, E::Contents>
     where
         E: Wrap<Reduce<F>>,
+        F: Fn(In, In) -> In,
     {
         self.holding(Reduce { function })
     }
 
     /// Windows keep all of their records and give what `function` makes of the key, the window and the records: an
     /// iterator.
-    pub fn process<F>(self, function: F) -> Spec<A, T, E::Contents>
+    pub fn process<K, In, I, F>(self, function: F) -> Spec<A, T, E::Contents>
     where
+        A: Windowing,
         E: Wrap<Process<F>>,
+        F: Fn(&K, &A::Window, Records<'_, In>) -> I,
+        I: IntoIterator,
     {
         self.holding(Process { function })
     }
 }
 
-impl<A, T, G> Spec<A, T, Incremental<G>> {
+impl<A: Windowing, T, G> Spec<A, T, Incremental<G>> {
     /// Gives what `function` makes of the key, the window and the result: an iterator. With an evictor write
     /// [`aggregate_with`](WindowsOf::aggregate_with) instead.
-    pub fn with<F>(self, function: F) -> Spec<A, T, With<G, F>> {
+    pub fn with<K, R, I, F>(self, function: F) -> Spec<A, T, With<G, F>>
+    where
+        F: Fn(&K, &A::Window, R) -> I,
+        I: IntoIterator,
+    {
         let Spec { assigner, trigger, contents, lateness } = self;
         Spec { assigner, trigger, contents: With { aggregate: contents.aggregate, function }, lateness }
     }

@@ -91,6 +91,7 @@ on_every_server! {
     a_dead_process_is_cleaned_up_after,
     a_lost_transaction_is_told,
     a_transaction_in_doubt_may_be_committed_by_hand,
+    an_operator_settles_transactions,
     other_jobs_are_left_alone,
     the_next_epoch_does_not_keep_the_former_from_its_commit,
     a_slow_checkpoint_is_waited_for,

@@ -11,12 +11,12 @@ use std::{
 use flow_runtime::{
     checkpoint::CheckpointId,
     connectors::sql::{self, Backend, Execute, Prepared, Resolved, Transaction},
-    sink::{Committed, Sink, SinkCommitter, SinkWriter},
+    sink::{Committed, Recovered, Settlement, Sink, SinkCommitter, SinkWriter, Standing},
 };
 
 use crate::{
     database::{Database, unique},
-    job::{Carried, FIRST, Job, Start, from, lost, recover},
+    job::{Carried, FIRST, Job, Start, context, from, lost, recover},
 };
 
 const ROWS: &str = "id INTEGER NOT NULL PRIMARY KEY, total BIGINT NOT NULL";
@@ -141,6 +141,42 @@ pub(crate) async fn a_transaction_in_doubt_may_be_committed_by_hand(db: &Databas
     assert_eq!(total(db, &table).await, 1);
     recover(&sink, &table, from(1, 2), &carried).await.unwrap();
     assert_eq!(total(db, &table).await, 1);
+}
+
+/// What `txn` does, by the methods that every sink has.
+pub(crate) async fn an_operator_settles_transactions(db: &Database) {
+    let (table, sink) = adder(db).await;
+    let mut job = Job::start(sink.clone(), &table, FIRST, &[]).await.unwrap();
+    let mut handles = Vec::new();
+    for checkpoint in 1..=3 {
+        // Each its own row, for none of them is committed yet.
+        job.write([(1 << checkpoint, checkpoint as i64)]).await;
+        handles.push(job.pre_commit(checkpoint).await.unwrap());
+    }
+    let carried = |checkpoint: u64| Recovered {
+        subtask: 0,
+        checkpoint: CheckpointId(checkpoint),
+        handle: handles[checkpoint as usize - 1].clone(),
+    };
+    let cx = context(&table, from(3, 2), 0);
+    assert_eq!(sink.standing(&cx, &carried(1)).await.unwrap(), Standing::Pending);
+    let held = Sink::in_doubt(&sink, &cx).await.unwrap();
+    let ids: Vec<_> = held.iter().map(|held| held.id.clone()).collect();
+    assert_eq!(ids.len(), 3);
+    assert!(handles.iter().all(|handle| ids.contains(&handle.id().to_string())), "{ids:?}");
+    drop(job);
+
+    let mut committer = sink.open_committer(&cx, &[]).await.unwrap();
+    let first = carried(1).handle;
+    assert_eq!(committer.commit(CheckpointId(1), &first).await.unwrap(), Committed::Now);
+    assert_eq!(sink.standing(&cx, &carried(1)).await.unwrap(), Standing::Committed);
+    committer.abort(CheckpointId(2), &carried(2).handle).await.unwrap();
+    assert_eq!(sink.standing(&cx, &carried(2)).await.unwrap(), Standing::Unknown);
+    // The third by its name alone.
+    let third = held.iter().find(|held| held.id == handles[2].id().to_string()).unwrap();
+    sink.settle(&cx, third, Settlement::Commit).await.unwrap();
+    assert!(Sink::in_doubt(&sink, &cx).await.unwrap().is_empty());
+    assert_eq!(total(db, &table).await, (1 << 1) + (1 << 3));
 }
 
 pub(crate) async fn other_jobs_are_left_alone(db: &Database) {

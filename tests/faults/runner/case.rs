@@ -25,8 +25,8 @@ pub(crate) struct Case {
     pub(crate) faults: Vec<Fault>,
 }
 
-/// Records per start, and per second: a start without a fault takes about a third of a second.
-const RECORDS: u64 = 5000;
+/// Records per start, and per second: a start without a fault takes about half a second.
+const RECORDS: u64 = 8000;
 const RATE: u64 = 15_000;
 
 /// Nothing takes as long unless it hangs.
@@ -35,8 +35,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// What is there while a case runs.
 struct Run<'c> {
     case: &'c Case,
-    directory: tempfile::TempDir,
+    /// Before the directory, in which it is mounted.
     disk: Option<SmallDisk>,
+    directory: tempfile::TempDir,
     target: Target,
     records: u64,
     starts: u64,

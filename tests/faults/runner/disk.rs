@@ -57,7 +57,15 @@ impl ReadOnly {
         let own = at.display().to_string();
         mount(&["--bind", &own], at)?;
         let read_only = ReadOnly(at.to_owned());
-        mount(&["-o", "remount,bind,ro"], at)?;
+        // It is busy while somebody writes.
+        let mut tries = 200;
+        while let Err(error) = mount(&["-o", "remount,bind,ro"], at) {
+            tries -= 1;
+            if tries == 0 {
+                return Err(error);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
         Ok(read_only)
     }
 }

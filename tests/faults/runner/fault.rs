@@ -31,7 +31,11 @@ impl Fault {
         let points: Vec<&'static str> =
             flow::testing::failpoints::names().iter().copied().filter(|name| kind.passes(name)).collect();
         match random.below(100) {
-            0..45 => Fault::Die { point: random.of(&points), nth: 1 + random.below(8) },
+            0..45 => {
+                let point = random.of(&points);
+                let nth = if is_recovery(point) { 1 } else { 1 + random.below(8) };
+                Fault::Die { point, nth }
+            }
             45..53 => Fault::Fail {
                 point: random.of(&["store.part", "store.manifest"]),
                 nth: 1 + random.below(20),
@@ -41,8 +45,8 @@ impl Fault {
             73..77 => Fault::Truncate,
             77..81 => Fault::FlipBit,
             81..86 => Fault::SecondCopy,
-            86..89 if kind.server().is_some() => Fault::KillServer,
-            89..93 => Fault::FullDisk,
+            86..90 if kind.server().is_some() => Fault::KillServer,
+            90..93 => Fault::FullDisk,
             93..97 => Fault::ReadOnly,
             97.. => Fault::ClockJump { seconds: [-86_400, -60, 3600, 40_000_000][random.below(4) as usize] },
             _ => Fault::Kill,
@@ -81,4 +85,9 @@ impl Fault {
             _ => None,
         }
     }
+}
+
+/// Whether a job comes by once per start.
+pub(crate) fn is_recovery(point: &str) -> bool {
+    point.starts_with("recovery.") || matches!(point, "prepared.taken_over" | "prepared.settled")
 }

@@ -81,7 +81,7 @@ fn walk(kinds: &[Kind], random: &mut Random, report: &mut Report) -> Result<(), 
             .filter(|name| kind.passes(name))
             .flat_map(|name| {
                 // What happens in recovery, and what needs an older checkpoint, is reached once and later.
-                let nth = if name.starts_with("recovery") { 1 } else { 1 + random.below(4) };
+                let nth = if fault::is_recovery(name) { 1 } else { 1 + random.below(4) };
                 let die = Fault::Die { point: name, nth };
                 let fail =
                     name.starts_with("store.").then_some(Fault::Fail { point: name, nth: 2, times: 2 });

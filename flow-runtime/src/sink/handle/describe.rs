@@ -7,8 +7,8 @@ use serde::{
     de::{self, MapAccess, SeqAccess, Visitor},
 };
 
-/// Longer texts and lists are cut: a handle may carry an epoch's output.
-const LONGEST: usize = 64;
+/// Longer texts and lists are cut, for a handle may carry an epoch's output; the names of transactions are not.
+const LONGEST: usize = 256;
 
 /// What a field holds, as text.
 pub(super) fn text(bytes: &[u8]) -> String {

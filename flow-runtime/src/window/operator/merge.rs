@@ -20,16 +20,20 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             return Ok(None);
         };
         let (hash, watermark) = (hash(key), core.firing.watermark);
-        // Whether the record is late depends on the session that it belongs to, and a late record changes nothing.
         let joins = |open: &Open<_, _, _>| joins(open, &window, watermark);
-        let session = |session: S::Window, open: &Open<S::Window, _, _>| session.cover(&open.window);
-        let session = table
-            .get(hash, key)
-            .map_or(window, |state| state.open.iter().filter(|open| joins(open)).fold(window, session));
-        if core.firing.is_over::<S::Assigner>(&session) {
-            return Ok(Some(core.late(record)));
+        let session = |state: &StateOf<K, In, S>| {
+            let joined = state.open.iter().filter(|open| joins(open));
+            joined.fold(window, |session, open| session.cover(&open.window))
+        };
+        // A record that would be late alone may belong to a session that is not over; otherwise it changes nothing.
+        if core.firing.is_over::<S::Assigner>(&window) {
+            let session = table.get(hash, key).map_or(window, session);
+            if core.firing.is_over::<S::Assigner>(&session) {
+                return Ok(Some(core.late(record)));
+            }
         }
         let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
+        let session = session(state);
         // Nearly all records are in the session that is open, and perhaps prolong it.
         let mut joined = state.open.iter().enumerate().filter(|(_, open)| joins(open)).map(|(at, _)| at);
         match (joined.next(), joined.next()) {
@@ -93,7 +97,10 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
     ) {
         let trigger = &self.definition.spec().trigger;
         self.firing.ask(&mut merged, |window, cx| trigger.on_merge(window, others, cx));
-        let at = state.open.partition_point(|open| open.window < merged.window);
-        state.open.insert(at, merged);
+        match state.open.binary_search_by(|open| open.window.cmp(&merged.window)) {
+            // One that was closed for good, by a purge.
+            Ok(at) => state.open[at] = merged,
+            Err(at) => state.open.insert(at, merged),
+        }
     }
 }

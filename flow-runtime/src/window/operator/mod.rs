@@ -59,7 +59,7 @@ type StateOf<K, In, S> = KeyWindows<
 /// ```
 pub struct Windows<K: StoredKey, In, S: Definition<K, In>> {
     core: Rc<RefCell<Core<K, In, S>>>,
-    table: Keyed<K, StateOf<K, In, S>>,
+    pub(super) table: Keyed<K, StateOf<K, In, S>>,
 }
 
 impl<K: StoredKey, In, S: Definition<K, In>> Clone for Windows<K, In, S> {
@@ -104,6 +104,32 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
         Windows { core: Rc::new(RefCell::new(core)), table }
     }
 
+    /// Windows over a state of their own, which is in no checkpoint: to try out a trigger or an aggregate.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use flow_runtime::{
+    ///     time::{Timestamp, Watermark},
+    ///     window::{Window, Windows, aggregate::{Itself, sum}, tumbling, windows},
+    /// };
+    ///
+    /// let spec = windows(tumbling(Duration::from_secs(5))).aggregate(sum(Itself));
+    /// let windows = Windows::detached(spec)?;
+    /// let w = &mut windows.borrow_mut();
+    /// w.add(&"key", Timestamp::from_millis(1000), 1u64)?;
+    /// w.add(&"key", Timestamp::from_millis(4999), 2u64)?;
+    /// w.advance(Watermark::new(Timestamp::from_millis(4999)))?;
+    /// let mut fired = w.fired().next().unwrap();
+    /// assert_eq!((fired.key.lend(), fired.window, fired.result), ("key", Window::of_millis(0, 5000), 3));
+    /// # Ok::<(), flow_runtime::error::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn detached(definition: S) -> Result<Self, BoxError> {
+        Windows::new(definition, Keyed::empty())
+    }
+
     /// For the time of one batch.
     #[inline]
     #[must_use]
@@ -139,7 +165,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
 /// [`Windows`], borrowed for the time of one batch.
 pub struct WindowsMut<'w, K: StoredKey, In, S: Definition<K, In>> {
     core: RefMut<'w, Core<K, In, S>>,
-    table: RefMut<'w, Table<K, StateOf<K, In, S>>>,
+    pub(super) table: RefMut<'w, Table<K, StateOf<K, In, S>>>,
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {

@@ -5,7 +5,10 @@ use crate::{
     error::BoxError,
     state::{Key, StoredKey, hash},
     time::Timestamp,
-    window::{Assigner, Bounds, Definition, Trigger, contents::Contents, trigger::TriggerResult},
+    window::{
+        Assigner, Bounds, Definition, Trigger, Windowing, contents::Contents, state::Open, timers::Timers,
+        trigger::TriggerResult,
+    },
 };
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
@@ -28,8 +31,22 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             core.put(key, state, hash, window, timestamp, record.clone())?;
             window = next;
         }
-        core.put(key, state, hash, window, timestamp, record)?;
+        let result = core.put(key, state, hash, window, timestamp, record)?;
+        if !<S::Assigner as Windowing>::EVENT_TIME && result.purges() {
+            self.forget(hash);
+        }
         Ok(None)
+    }
+
+    /// A global window is never over: the key goes when there is nothing to remember of it.
+    #[cold]
+    fn forget(&mut self, hash: u64) {
+        let says_nothing = |open: &Open<S::Window, S::Held, S::TriggerState>| {
+            open.held.is_none()
+                && open.timers == Timers::default()
+                && <S::Trigger as Trigger<In, S::Window>>::is_initial(&open.trigger)
+        };
+        self.table.remove_found(hash, |state| state.open.iter().all(says_nothing));
     }
 }
 
@@ -63,7 +80,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         window: S::Window,
         timestamp: Timestamp,
         record: In,
-    ) -> Result<(), BoxError> {
+    ) -> Result<TriggerResult, BoxError> {
         let spec = self.definition.spec();
         let at = state.open(window);
         let open = &mut state.open[at];
@@ -81,7 +98,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         }
         let (event, processing) = self.firing.next_timers::<S::Assigner, _, _>(open);
         self.index(state, hash, event, processing);
-        Ok(())
+        Ok(result)
     }
 
     /// Sees to it that the indices lead to a key not later than at these times.

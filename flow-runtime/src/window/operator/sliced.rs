@@ -36,7 +36,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             none => *none = Some(contents.first(record, timestamp)?),
         }
         let watermark = core.firing.watermark.timestamp();
-        if last.start <= watermark {
+        if slice.max_timestamp() <= watermark {
             core.fire_late(slices, key, state, slice, watermark)?;
         }
         core.reach(slices, state, hash, slice, watermark);
@@ -55,7 +55,6 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         slice: Window,
         watermark: Timestamp,
     ) {
-        // The next firing is before the end of the slice's first window: nothing to do, and nearly always so.
         if let Some(first) = slices.first_after(slice, watermark) {
             let first = first.max_timestamp();
             if state.next.is_none_or(|next| first < next) {

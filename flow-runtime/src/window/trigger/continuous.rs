@@ -30,16 +30,27 @@ pub struct ContinuousEventTime {
 }
 
 impl ContinuousEventTime {
+    /// The next early firing is after `time`; there is none when the window ends before.
     fn register<W: Bounds>(
         self,
-        from: Timestamp,
+        time: Timestamp,
         window: &W,
         cx: &mut TriggerContext<'_, Option<Timestamp>>,
     ) {
-        let next = floor(from.as_millis(), self.interval, 0).saturating_add(self.interval);
-        let next = Timestamp::from_millis(next).min(window.max_timestamp());
+        let next = floor(time.as_millis(), self.interval, 0).saturating_add(self.interval);
+        self.register_at(Timestamp::from_millis(next), window, cx);
+    }
+
+    fn register_at<W: Bounds>(
+        self,
+        next: Timestamp,
+        window: &W,
+        cx: &mut TriggerContext<'_, Option<Timestamp>>,
+    ) {
         *cx.state() = Some(next);
-        cx.register_event_timer(next);
+        if next < window.max_timestamp() {
+            cx.register_event_timer(next);
+        }
     }
 }
 
@@ -84,12 +95,16 @@ impl<In, W: Bounds> Trigger<In, W> for ContinuousEventTime {
 
     fn on_merge(&self, window: &W, others: Vec<Self::State>, cx: &mut TriggerContext<'_, Self::State>) {
         let next = others.into_iter().flatten().chain(*cx.state()).min();
+        let watermark = cx.watermark();
         cx.delete_event_timers();
-        *cx.state() = next;
-        for time in next.into_iter().chain([window.max_timestamp()]) {
-            if !cx.watermark().has_passed(time) {
-                cx.register_event_timer(time);
-            }
+        if !watermark.has_passed(window.max_timestamp()) {
+            cx.register_event_timer(window.max_timestamp());
+        }
+        match next {
+            // It was after the end of the window that it was for.
+            Some(next) if watermark.has_passed(next) => self.register(watermark.timestamp(), window, cx),
+            Some(next) => self.register_at(next, window, cx),
+            None => {}
         }
     }
 }

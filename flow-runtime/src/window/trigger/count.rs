@@ -26,6 +26,10 @@ pub struct CountTrigger {
 impl<In, W: Bounds> Trigger<In, W> for CountTrigger {
     type State = u64;
 
+    fn is_initial(count: &u64) -> bool {
+        *count == 0
+    }
+
     #[inline(always)]
     fn on_element(&self, _: &In, _: Timestamp, _: &W, cx: &mut TriggerContext<'_, u64>) -> TriggerResult {
         let count = cx.state();

@@ -22,7 +22,6 @@ use crate::{
 
 /// What a trigger decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
 pub enum TriggerResult {
     /// Nothing happens.
     Continue,
@@ -97,6 +96,13 @@ pub trait Trigger<In, W: Bounds> {
     /// Whether this is the default trigger of event time, and windows may be held in another form.
     #[doc(hidden)]
     const AT_THE_END: bool = false;
+
+    /// Whether such a state says nothing, so that a global window that was purged can be forgotten.
+    #[doc(hidden)]
+    fn is_initial(state: &Self::State) -> bool {
+        let _ = state;
+        false
+    }
 
     /// A record was put into the window.
     fn on_element(

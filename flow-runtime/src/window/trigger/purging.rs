@@ -32,6 +32,10 @@ fn purge(result: TriggerResult) -> TriggerResult {
 impl<In, W: Bounds, T: Trigger<In, W>> Trigger<In, W> for Purging<T> {
     type State = T::State;
 
+    fn is_initial(state: &T::State) -> bool {
+        T::is_initial(state)
+    }
+
     #[inline(always)]
     fn on_element(
         &self,

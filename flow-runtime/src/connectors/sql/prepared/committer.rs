@@ -51,6 +51,20 @@ impl PreparedCommitter {
         Ok(PreparedCommitter { url, owner, subtask, live, control, commits: 0, swept })
     }
 
+    /// For an operator, while the job does not run: nobody has to be the owner.
+    pub(super) async fn by_hand(url: &DatabaseUrl, owner: Owner, subtask: usize) -> Result<Self, BoxError> {
+        let (control, swept) = (Some(Control::open(url).await?), Instant::now());
+        Ok(PreparedCommitter {
+            url: url.clone(),
+            owner,
+            subtask,
+            live: Arc::default(),
+            control,
+            commits: 0,
+            swept,
+        })
+    }
+
     /// Commits on the connection that holds the transaction, if there is one. If that fails the connection is closed, and
     /// the name has to do.
     #[cfg(feature = "mysql")]
