@@ -11,7 +11,7 @@ use std::{
 
 use common::{Collected, Gate, Script, Scripted, config, often, run, run_with, start};
 use flow::{
-    BoxError, Config, Definition, Ending, Job, pipeline,
+    BoxError, Config, Definition, Ending, Job, Stream, pipeline,
     time::Timestamp,
     watermark::{bounded, monotonous, punctuated},
     window::{aggregate, count, evict, session, sliding, trigger, tumbling},
@@ -133,6 +133,82 @@ fn windows_over_input_out_of_order_are_what_an_oracle_says() {
         let out = Collected::new();
         run(in_sessions(scripts(&readings, splits), out.clone()), parallelism);
         assert_eq!(out.sorted(), sessions(&readings), "sessions, {parallelism} and {splits}");
+    }
+}
+
+#[pipeline]
+fn roundabout(input: Scripted<Reading>, out: Collected<Counted>) {
+    let timed = source(input)
+        .watermarks(bounded("2s"), |(time, _, _)| *time)
+        .global()
+        .map(|reading| reading)
+        .disable_chaining()
+        .rescale()
+        .filter(|_| true)
+        .parallelism(3);
+    // An aggregate of all records, whose updates happened when the records did.
+    let updates = timed.key_by(|(_, sensor, _)| *sensor).count();
+    updates
+        .partition_custom(|sensor, subtasks| sensor as usize % subtasks, |(sensor, _)| *sensor)
+        .inspect(|_| ())
+        .key_by(|(sensor, _)| *sensor)
+        .window(tumbling("5s"))
+        .count()
+        .with(|sensor, window, count| (sensor, window.start.as_millis(), count))
+        .sink(out.transactional());
+}
+
+#[pipeline]
+fn in_a_helper(readings: Stream<Reading>, bound: Duration) -> Stream<Counted> {
+    let timed = readings.watermarks(bounded(bound), |(time, _, _)| *time);
+    timed
+        .key_by(|(_, sensor, _)| *sensor)
+        .window(tumbling("5s"))
+        .process(|sensor, window, readings| (sensor, window.start.as_millis(), readings.len() as u64))
+}
+
+#[pipeline(guarantee = at_least_once)]
+fn with_a_helper(input: Scripted<Reading>, out: Collected<Counted>, again: Collected<Counted>) {
+    let readings = source(input);
+    let counted = in_a_helper(readings, Duration::from_secs(4));
+    counted.sink(out.transactional());
+    // Another event time for the same records.
+    readings
+        .watermarks(bounded("3s"), |(time, _, _)| *time + 1_000_000)
+        .key_by(|(_, sensor, _)| *sensor)
+        .window(sliding("5s", "2s"))
+        .count()
+        .with(|sensor, window, count| (sensor, window.start.as_millis() - 1_000_000, count))
+        .sink(again.transactional());
+}
+
+#[pipeline(mode = batch)]
+fn windows_per_sensor(input: Scripted<Reading>, out: Collected<(u64, u64)>) {
+    let readings = source(input).watermarks(bounded("2s"), |(time, _, _)| *time);
+    let counts = readings.key_by(|(_, sensor, _)| *sensor).window(tumbling("5s")).count();
+    // Over all windows, at the end.
+    counts.key_by(|(sensor, _)| *sensor).count().sink(out.transactional());
+}
+
+#[test]
+fn event_time_takes_every_way_that_records_take() {
+    let readings = readings(0x1234_5678_9abc_def1);
+    for (parallelism, splits) in [(1, 2), (2, 3), (4, 1)] {
+        let out = Collected::new();
+        let summary = run(roundabout(scripts(&readings, splits), out.clone()), parallelism);
+        assert_eq!(out.sorted(), counted(&readings, in_fives), "{parallelism} and {splits}");
+        assert_eq!(summary.late.values().sum::<u64>(), 0);
+
+        // At the helper the splits come mixed, so one split's records are all there is to go by.
+        let (out, again) = (Collected::new(), Collected::new());
+        run(with_a_helper(scripts(&readings, 1), out.clone(), again.clone()), parallelism);
+        assert_eq!(out.sorted(), counted(&readings, in_fives), "{parallelism}");
+        assert_eq!(again.sorted(), counted(&readings, every_two), "{parallelism}");
+
+        let out = Collected::new();
+        run(windows_per_sensor(scripts(&readings, splits), out.clone()), parallelism);
+        let windows = |sensor| counted(&readings, in_fives).iter().filter(|count| count.0 == sensor).count();
+        assert_eq!(out.sorted(), (0..7).map(|sensor| (sensor, windows(sensor) as u64)).collect::<Vec<_>>());
     }
 }
 

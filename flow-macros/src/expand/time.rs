@@ -21,7 +21,7 @@ impl Loop<'_> {
         let (at, operator, generators) = (local("at"), self.index(id), self.handle(id));
         let Some(given) = node.arguments.get(1) else { return TokenStream::new() };
         let f = function(given, &local(&format!("function_{id}_1")));
-        let (stamp, taken) = (method("stamp", node.span), local_at("taken", node.span));
+        let (stamp, taken) = (local_at("stamp", node.span), local_at("taken", node.span));
         let time = if self.graph.gives_time(id) { quote!(#TIME) } else { quote!(_) };
         let take = quote!(#generators.#stamp(#taken));
         match (is_fallible(node), skips(node, self.graph.options.on_error)) {

@@ -181,6 +181,16 @@ impl Builder {
                 && let Some(value) = node.arguments.first_mut()
             {
                 span::texts(value, &mut self.errors);
+                if let Some(text) = text(value) {
+                    let (error, meant) = match operator.kind {
+                        Kind::Window => {
+                            ("a time alone does not say what windows there are", "window(tumbling")
+                        }
+                        _ => ("a time alone does not say what watermarks there are", "watermarks(bounded"),
+                    };
+                    let rest = if operator.kind == Kind::Window { ")" } else { ", |record| ..)" };
+                    self.errors.at(value, error).help(format!(".{meant}(\"{text}\"){rest}"));
+                }
             }
             if operator.kind == Kind::Window {
                 node.window = node.arguments.pop().map(|assigner| Box::new(Window::of(assigner)));

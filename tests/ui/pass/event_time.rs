@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use flow::{
     Stream,
-    collection::{elements, range},
+    collection::{collection, range},
     file, pipeline,
     watermark::{bounded, monotonous},
     window::{Window, aggregate, calendar, count, evict, session, session_with, sliding, trigger, tumbling},
@@ -26,7 +26,7 @@ fn label(key: &str, window: Window, n: u64) -> String {
 #[pipeline(parallelism = 2)]
 pub fn unusual(size: Duration, greeting: &str) {
     let mut seen = 0;
-    let words = source(elements(["a b", "c"].map(str::to_owned)))
+    let words = source(collection(["a b", "c"].map(str::to_owned)))
         .flat_map(|line| line.split(' ').map(str::to_owned).collect::<Vec<_>>())
         .map(|word| (word.len() as u64, word));
     let timed = words.watermarks(bounded(size).with_idleness("1m").with_max_ahead("1d"), |(time, _)| {
@@ -62,5 +62,5 @@ pub fn unusual(size: Duration, greeting: &str) {
 }
 
 fn main() {
-    let _ = unusual(Duration::from_secs(1), "hello");
+    drop(unusual(Duration::from_secs(1), "hello"));
 }
