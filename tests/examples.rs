@@ -84,7 +84,7 @@ fn sensor_alerts() {
         let mut job = example("sensor_alerts");
         job.arg("--input").arg(&input).arg("--output").arg(&output).args(["--parallelism", parallelism]);
         run(&mut job);
-        assert_eq!(counts(&output), ["b1\t3\t5\t2\t99.0", "b2\t1\t2\t2\t95.0", "b2\t63\t63\t1\t91.0"]);
+        assert_eq!(counts(&output), ["b1\t3\t5\t2\t99", "b2\t1\t2\t2\t95", "b2\t63\t63\t1\t91"]);
     }
 }
 
