@@ -52,24 +52,25 @@ enum Left {
 }
 
 impl Case {
-    /// Runs it, and counts what came out.
-    pub(crate) fn run(&self, random: &mut Random, report: &mut Report) -> Result<(), String> {
+    /// Runs it, and counts what came out. Returns how many of the faults struck before the job was done.
+    pub(crate) fn run(&self, random: &mut Random, report: &mut Report) -> Result<usize, String> {
         let mut run = Run::new(self, random)?;
         let outcome = run.all(random, report);
-        let outcome = outcome.and_then(|()| run.target.count(run.records));
+        let outcome = outcome.and_then(|struck| Ok((struck, run.target.count(run.records)?)));
         let context = |what: String, run: Run<'_>| {
             let kept = run.directory.keep();
             format!("{what}\nin {self:?}\nits files are in {}", kept.display())
         };
         match outcome {
             Err(error) => Err(context(error, run)),
-            Ok(count) => {
+            Ok((struck, count)) => {
                 report.case(self.kind, run.starts, count);
                 if count.lost > 0 || count.duplicated > 0 {
                     println!("{}", context(format!("WRONG: {count:?} of {} records", run.records), run));
-                    return Ok(());
+                    return Ok(struck);
                 }
-                run.target.drop()
+                run.target.drop()?;
+                Ok(struck)
             }
         }
     }
@@ -90,16 +91,16 @@ impl<'c> Run<'c> {
         Ok(Run { case, directory, disk, target, records, starts: 0 })
     }
 
-    fn all(&mut self, random: &mut Random, report: &mut Report) -> Result<(), String> {
-        for fault in &self.case.faults {
+    fn all(&mut self, random: &mut Random, report: &mut Report) -> Result<usize, String> {
+        for (struck, fault) in self.case.faults.iter().enumerate() {
             match self.befall(fault, random)? {
                 Left::Down => report.fault(fault.title(), self.case.kind),
-                Left::Finished => return Ok(()),
+                Left::Finished => return Ok(struck),
             }
         }
         let mut job = self.start(None, random)?;
         match job.ends_within(LIMIT) {
-            Some(status) if status.success() => Ok(()),
+            Some(status) if status.success() => Ok(self.case.faults.len()),
             Some(status) => Err(format!("the last start ended with {status}:\n{}", job.log())),
             None => Err(format!("the last start did not end:\n{}", job.log())),
         }

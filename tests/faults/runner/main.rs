@@ -36,6 +36,9 @@ struct Arguments {
     /// So many faults, by chance
     #[arg(long)]
     rounds: Option<u64>,
+    /// Walk at each of these parallelisms; otherwise sinks take turns
+    #[arg(long, value_delimiter = ',', conflicts_with = "rounds")]
+    parallelism: Vec<usize>,
     /// These sinks only
     #[arg(long, value_delimiter = ',')]
     sinks: Vec<Kind>,
@@ -56,7 +59,7 @@ fn main() -> ExitCode {
     let (began, mut report) = (Instant::now(), Report::default());
     let ran = match arguments.rounds {
         Some(rounds) => by_chance(rounds, &kinds, &mut random, &mut report),
-        None => walk(&kinds, &mut random, &mut report),
+        None => walk_all(&kinds, &arguments.parallelism, &mut random, &mut report),
     };
     let table = report.table(began.elapsed());
     println!("\n{table}");
@@ -73,26 +76,70 @@ fn main() -> ExitCode {
     if report.is_exact() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Every failpoint on every sink, at parallelism 1 and 2 in turn, and restored at another one.
-fn walk(kinds: &[Kind], random: &mut Random, report: &mut Report) -> Result<(), String> {
-    for (i, &kind) in kinds.iter().enumerate() {
-        let mut faults: Vec<Fault> = flow::testing::failpoints::names()
-            .iter()
-            .filter(|name| kind.passes(name))
-            .flat_map(|name| {
-                // What happens in recovery, and what needs an older checkpoint, is reached once and later.
-                let nth = if fault::is_recovery(name) { 1 } else { 1 + random.below(4) };
-                let die = Fault::Die { point: name, nth };
-                let fail =
-                    name.starts_with("store.").then_some(Fault::Fail { point: name, nth: 2, times: 2 });
-                [Some(die), fail].into_iter().flatten()
+/// As [`walk`], two sinks at a time: most of it is waiting.
+fn walk_all(
+    kinds: &[Kind],
+    parallelisms: &[usize],
+    random: &mut Random,
+    report: &mut Report,
+) -> Result<(), String> {
+    let (first, second): (Vec<_>, Vec<_>) = kinds.iter().enumerate().partition(|(i, _)| i % 2 == 0);
+    let walks = [first, second].map(|share| {
+        let kinds: Vec<Kind> = share.into_iter().map(|(_, kind)| *kind).collect();
+        (kinds, Random::new(random.next()))
+    });
+    std::thread::scope(|scope| {
+        let walks = walks.map(|(kinds, mut random)| {
+            scope.spawn(move || {
+                let mut report = Report::default();
+                let walked = walk(&kinds, parallelisms, &mut random, &mut report);
+                (walked, report)
             })
-            .collect();
-        faults.extend([Fault::Kill, Fault::Kill, Fault::Truncate, Fault::FlipBit, Fault::SecondCopy]);
-        // Several faults per case, one after the other: as many restarts.
-        for (n, faults) in faults.chunks(6).enumerate() {
-            let case = Case { kind, parallelism: 1 + (i + n) % 2, faults: faults.to_vec() };
-            case.run(random, report)?;
+        });
+        for walk in walks {
+            let (walked, found) = walk.join().map_err(|_| "a walk panicked".to_owned())?;
+            report.merge(found);
+            walked?;
+        }
+        Ok(())
+    })
+}
+
+/// Every failpoint on every sink, at each of these parallelisms, and restored at others.
+fn walk(
+    kinds: &[Kind],
+    parallelisms: &[usize],
+    random: &mut Random,
+    report: &mut Report,
+) -> Result<(), String> {
+    for (i, &kind) in kinds.iter().enumerate() {
+        // Without any, they take turns.
+        let turns = [1 + i % 2];
+        for &parallelism in if parallelisms.is_empty() { &turns } else { parallelisms } {
+            let mut faults: Vec<Fault> = flow::testing::failpoints::names()
+                .iter()
+                .filter(|name| kind.passes(name))
+                .flat_map(|name| {
+                    let nth = if fault::is_recovery(name) { 1 } else { 1 + random.below(4) };
+                    let die = Fault::Die { point: name, nth };
+                    let fail =
+                        name.starts_with("store.").then_some(Fault::Fail { point: name, nth: 2, times: 2 });
+                    [Some(die), fail].into_iter().flatten()
+                })
+                .collect();
+            faults.extend([Fault::Kill, Fault::Kill, Fault::Truncate, Fault::FlipBit, Fault::SecondCopy]);
+            // Several per job, one after the other: as many restarts.
+            let mut jobs = 0;
+            while !faults.is_empty() {
+                let case = Case { kind, parallelism, faults: faults[..faults.len().min(6)].to_vec() };
+                let struck = case.run(random, report)?;
+                // What the job was too quick for comes again.
+                faults.drain(..struck);
+                jobs += 1;
+                if jobs > 40 {
+                    return Err(format!("{} is never reached with sink {}", faults[0].title(), kind.title()));
+                }
+            }
         }
     }
     Ok(())

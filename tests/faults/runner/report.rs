@@ -27,9 +27,20 @@ impl Report {
         let cases = self.cases.entry(kind).or_default();
         cases.jobs += 1;
         cases.starts += starts;
-        cases.count.records += count.records;
-        cases.count.lost += count.lost;
-        cases.count.duplicated += count.duplicated;
+        cases.count.add(count);
+    }
+
+    /// Adds what another one found.
+    pub(crate) fn merge(&mut self, other: Report) {
+        for (fault, times) in other.faults {
+            *self.faults.entry(fault).or_default() += times;
+        }
+        for (kind, found) in other.cases {
+            let cases = self.cases.entry(kind).or_default();
+            cases.jobs += found.jobs;
+            cases.starts += found.starts;
+            cases.count.add(found.count);
+        }
     }
 
     pub(crate) fn faults(&self) -> u64 {

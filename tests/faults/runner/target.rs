@@ -37,6 +37,14 @@ pub(crate) struct Count {
     pub(crate) duplicated: u64,
 }
 
+impl Count {
+    pub(crate) fn add(&mut self, other: Count) {
+        self.records += other.records;
+        self.lost += other.lost;
+        self.duplicated += other.duplicated;
+    }
+}
+
 /// The place of one case.
 pub(crate) struct Target {
     kind: Kind,

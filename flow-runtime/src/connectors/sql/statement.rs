@@ -78,95 +78,66 @@ const NULL: &Option<String> = &None;
 const TRUE: &i64 = &1;
 const FALSE: &i64 = &0;
 
-#[cfg(feature = "sqlite")]
-impl QueryFragment<Sqlite> for Statement<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        if !self.keep {
-            out.unsafe_to_cache_prepared();
+/// How a database takes the parts. They differ in unsigned integers and in columns.
+macro_rules! walk {
+    ($statement:ident, $out:ident, |$unsigned:ident| $push_unsigned:expr, |$column:ident| $push_column:expr) => {{
+        if !$statement.keep {
+            $out.unsafe_to_cache_prepared();
         }
-        for part in &self.parts {
+        for part in &$statement.parts {
             match part {
-                Part::Sql(text) => out.push_sql(text),
+                Part::Sql(text) => $out.push_sql(text),
                 Part::Param(value) => match value {
-                    Value::Null => out.push_bind_param::<Nullable<Text>, _>(NULL)?,
-                    Value::Bool(true) => out.push_bind_param::<BigInt, _>(TRUE)?,
-                    Value::Bool(false) => out.push_bind_param::<BigInt, _>(FALSE)?,
-                    Value::Int(value) => out.push_bind_param::<BigInt, _>(value)?,
-                    Value::UInt(value) => return Err(too_large(*value)),
-                    Value::Float(value) => out.push_bind_param::<Double, _>(value)?,
-                    Value::Text(value) => out.push_bind_param::<Text, str>(value)?,
-                    Value::Bytes(value) => out.push_bind_param::<Binary, [u8]>(value)?,
+                    Value::Null => $out.push_bind_param::<Nullable<Text>, _>(NULL)?,
+                    Value::Bool(true) => $out.push_bind_param::<BigInt, _>(TRUE)?,
+                    Value::Bool(false) => $out.push_bind_param::<BigInt, _>(FALSE)?,
+                    Value::Int(value) => $out.push_bind_param::<BigInt, _>(value)?,
+                    Value::UInt($unsigned) => $push_unsigned?,
+                    Value::Float(value) => $out.push_bind_param::<Double, _>(value)?,
+                    Value::Text(value) => $out.push_bind_param::<Text, str>(value)?,
+                    Value::Bytes(value) => $out.push_bind_param::<Binary, [u8]>(value)?,
                 },
                 #[cfg(feature = "postgres")]
-                Part::Column(_) => return Err(postgres_only()),
+                Part::Column($column) => $push_column?,
             }
         }
         Ok(())
+    }};
+}
+
+#[cfg(feature = "sqlite")]
+impl QueryFragment<Sqlite> for Statement<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        walk!(self, out, |value| too_large(*value), |_column| postgres_only())
     }
 }
 
 #[cfg(feature = "mysql")]
 impl QueryFragment<Mysql> for Statement<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
-        if !self.keep {
-            out.unsafe_to_cache_prepared();
-        }
-        for part in &self.parts {
-            match part {
-                Part::Sql(text) => out.push_sql(text),
-                Part::Param(value) => match value {
-                    Value::Null => out.push_bind_param::<Nullable<Text>, _>(NULL)?,
-                    Value::Bool(true) => out.push_bind_param::<BigInt, _>(TRUE)?,
-                    Value::Bool(false) => out.push_bind_param::<BigInt, _>(FALSE)?,
-                    Value::Int(value) => out.push_bind_param::<BigInt, _>(value)?,
-                    Value::UInt(value) => out.push_bind_param::<Unsigned<BigInt>, _>(value)?,
-                    Value::Float(value) => out.push_bind_param::<Double, _>(value)?,
-                    Value::Text(value) => out.push_bind_param::<Text, str>(value)?,
-                    Value::Bytes(value) => out.push_bind_param::<Binary, [u8]>(value)?,
-                },
-                #[cfg(feature = "postgres")]
-                Part::Column(_) => return Err(postgres_only()),
-            }
-        }
-        Ok(())
+        walk!(self, out, |value| out.push_bind_param::<Unsigned<BigInt>, _>(value), |_column| postgres_only())
     }
 }
 
 #[cfg(feature = "postgres")]
 impl QueryFragment<Pg> for Statement<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        if !self.keep {
-            out.unsafe_to_cache_prepared();
-        }
-        for part in &self.parts {
-            match part {
-                Part::Sql(text) => out.push_sql(text),
-                Part::Param(value) => match value {
-                    Value::Null => out.push_bind_param::<Nullable<Text>, _>(NULL)?,
-                    Value::Bool(true) => out.push_bind_param::<BigInt, _>(TRUE)?,
-                    Value::Bool(false) => out.push_bind_param::<BigInt, _>(FALSE)?,
-                    Value::Int(value) => out.push_bind_param::<BigInt, _>(value)?,
-                    Value::UInt(value) => return Err(too_large(*value)),
-                    Value::Float(value) => out.push_bind_param::<Double, _>(value)?,
-                    Value::Text(value) => out.push_bind_param::<Text, str>(value)?,
-                    Value::Bytes(value) => out.push_bind_param::<Binary, [u8]>(value)?,
-                },
-                Part::Column(Column::Ints(c)) => out.push_bind_param::<Array<Nullable<BigInt>>, _>(c)?,
-                Part::Column(Column::Floats(c)) => out.push_bind_param::<Array<Nullable<Double>>, _>(c)?,
-                Part::Column(Column::Bytes(c)) => out.push_bind_param::<Array<Nullable<Binary>>, _>(c)?,
-                Part::Column(Column::Texts(c)) => out.push_bind_param::<Array<Nullable<Text>>, _>(c)?,
-            }
-        }
-        Ok(())
+        walk!(self, out, |value| too_large(*value), |column| match column {
+            Column::Ints(c) => out.push_bind_param::<Array<Nullable<BigInt>>, _>(c),
+            Column::Floats(c) => out.push_bind_param::<Array<Nullable<Double>>, _>(c),
+            Column::Bytes(c) => out.push_bind_param::<Array<Nullable<Binary>>, _>(c),
+            Column::Texts(c) => out.push_bind_param::<Array<Nullable<Text>>, _>(c),
+        })
     }
 }
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
-fn too_large(value: u64) -> diesel::result::Error {
-    diesel::result::Error::SerializationError(format!("{value} is beyond the 64-bit signed integers").into())
+fn too_large(value: u64) -> QueryResult<()> {
+    let error = format!("{value} is beyond the 64-bit signed integers");
+    Err(diesel::result::Error::SerializationError(error.into()))
 }
 
 #[cfg(all(feature = "postgres", any(feature = "sqlite", feature = "mysql")))]
-fn postgres_only() -> diesel::result::Error {
-    diesel::result::Error::QueryBuilderError("only PostgreSQL takes a column as a parameter".into())
+fn postgres_only() -> QueryResult<()> {
+    Err(diesel::result::Error::QueryBuilderError("only PostgreSQL takes a column as a parameter".into()))
 }

@@ -39,55 +39,37 @@ pub(super) struct Table {
     pub(super) key: Vec<String>,
 }
 
-impl Work for InsertRows {
-    type Buffer = RowBuffer;
-    const FOREIGN: bool = false;
+/// Both are a table; only what becomes of a row that is there sets them apart.
+macro_rules! rows {
+    ($($rows:ty),*) => { $(
+        impl Work for $rows {
+            type Buffer = RowBuffer;
+            const FOREIGN: bool = false;
 
-    fn buffer(&self, backend: Option<Backend>) -> RowBuffer {
-        self.0.buffer(backend)
-    }
+            fn buffer(&self, backend: Option<Backend>) -> RowBuffer {
+                self.0.buffer(backend)
+            }
 
-    fn place(&self) -> String {
-        self.0.place()
-    }
+            fn place(&self) -> String {
+                self.0.place()
+            }
 
-    fn table(&self) -> Option<&str> {
-        Some(&self.0.name)
-    }
+            fn table(&self) -> Option<&str> {
+                Some(&self.0.name)
+            }
 
-    async fn check(&self, internal: &mut Internal<'_>) -> Result<(), SqlError> {
-        self.0.check(internal.0).await
-    }
+            async fn check(&self, internal: &mut Internal<'_>) -> Result<(), SqlError> {
+                self.0.check(internal.0).await
+            }
 
-    async fn apply(&self, tx: &mut Transaction, staged: &Staged, how: How) -> Result<(), Failure> {
-        Ok(self.0.write(&mut tx.connection, staged, how).await?)
-    }
+            async fn apply(&self, tx: &mut Transaction, staged: &Staged, how: How) -> Result<(), Failure> {
+                Ok(self.0.write(&mut tx.connection, staged, how).await?)
+            }
+        }
+    )* };
 }
 
-impl Work for UpsertRows {
-    type Buffer = RowBuffer;
-    const FOREIGN: bool = false;
-
-    fn buffer(&self, backend: Option<Backend>) -> RowBuffer {
-        self.0.buffer(backend)
-    }
-
-    fn place(&self) -> String {
-        self.0.place()
-    }
-
-    fn table(&self) -> Option<&str> {
-        Some(&self.0.name)
-    }
-
-    async fn check(&self, internal: &mut Internal<'_>) -> Result<(), SqlError> {
-        self.0.check(internal.0).await
-    }
-
-    async fn apply(&self, tx: &mut Transaction, staged: &Staged, how: How) -> Result<(), Failure> {
-        Ok(self.0.write(&mut tx.connection, staged, how).await?)
-    }
-}
+rows!(InsertRows, UpsertRows);
 
 impl Table {
     fn buffer(&self, backend: Option<Backend>) -> RowBuffer {
