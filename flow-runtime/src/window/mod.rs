@@ -13,7 +13,6 @@ mod assign;
 mod bounds;
 pub mod contents;
 pub mod evict;
-mod few;
 mod operator;
 mod spec;
 mod state;

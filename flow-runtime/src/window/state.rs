@@ -1,10 +1,16 @@
 //! The state of a key: its open windows.
 
+mod few;
+
 use std::cell::Cell;
 
+use few::Few;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Bounds, Window, few::Few, timers::Timers, timers::Times};
+use super::{
+    Bounds, Window,
+    timers::{Timers, Times},
+};
 use crate::time::Timestamp;
 
 /// The open windows of a key, which are the value that a checkpoint holds for it.

@@ -99,7 +99,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         open.window = session;
         self.firing.ask(open, |window, cx| trigger.on_merge(window, Vec::new(), cx));
         // Sessions do not pass each other, but may pass closed ones.
-        state.open.sort_by(|a, b| a.window.cmp(&b.window));
+        state.open.sort_by_key(|open| open.window);
     }
 
     /// Puts the session back, and tells the trigger.

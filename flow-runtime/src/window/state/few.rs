@@ -3,14 +3,14 @@
 use std::ops::{Deref, DerefMut};
 
 #[derive(Clone, Debug)]
-pub(super) enum Few<T> {
+pub(in crate::window) enum Few<T> {
     None,
     One(T),
     Many(Vec<T>),
 }
 
 impl<T> Few<T> {
-    pub(super) fn insert(&mut self, at: usize, value: T) {
+    pub(in crate::window) fn insert(&mut self, at: usize, value: T) {
         match self {
             Few::None => *self = Few::One(value),
             Few::Many(values) => values.insert(at, value),
@@ -23,13 +23,13 @@ impl<T> Few<T> {
     }
 
     /// Takes out those that `wanted` chooses.
-    pub(super) fn extract(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Vec<T> {
+    pub(in crate::window) fn extract(&mut self, mut wanted: impl FnMut(&T) -> bool) -> Vec<T> {
         let (wanted, others) = self.take().into_iter().partition(|value| wanted(value));
         *self = Few::from(others);
         wanted
     }
 
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+    pub(in crate::window) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         match self {
             Few::None => {}
             Few::One(value) => {
