@@ -86,3 +86,25 @@ impl<T> DerefMut for Few<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_a_list_whatever_its_length() {
+        let mut few = Few::from(Vec::new());
+        for (at, value) in [(0, 2), (0, 1), (2, 4), (2, 3)] {
+            few.insert(at, value);
+        }
+        assert_eq!(few[..], [1, 2, 3, 4]);
+        assert_eq!(few.extract(|value| value % 2 == 0), [2, 4]);
+        assert_eq!(few[..], [1, 3]);
+        few.retain(|value| *value == 3);
+        assert!(matches!(few, Few::One(3)), "in place again");
+        few[0] += 1;
+        assert!(few.extract(|_| false).is_empty());
+        few.retain(|value| *value == 3);
+        assert!(few.is_empty());
+    }
+}
