@@ -17,7 +17,7 @@ pub use flow_runtime::{
     sink::{self, TransactionHandle, TwoPhaseCommit},
     source,
     state::{Key, Sum},
-    testing, time, window,
+    testing, time, watermark, window,
     worker::{self, Config, Ending, Restart, Summary},
 };
 

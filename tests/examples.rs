@@ -73,6 +73,22 @@ fn word_count() {
 }
 
 #[test]
+fn sensor_alerts() {
+    for parallelism in ["1", "2"] {
+        let directory = tempfile::tempdir().unwrap();
+        let (input, output) = (directory.path().join("readings.csv"), directory.path().join("out"));
+        // Out of order, and the second boiler is too hot twice.
+        let readings = "sensor,time,celsius\nb1,5000,91.5\nb2,1000,95\nb1,3000,99\nb1,9000,80\nb2,2000,94\nb1,60000,20\n\
+                        b2,63000,91\nb1,61000,20\n";
+        fs::write(&input, readings).unwrap();
+        let mut job = example("sensor_alerts");
+        job.arg("--input").arg(&input).arg("--output").arg(&output).args(["--parallelism", parallelism]);
+        run(&mut job);
+        assert_eq!(counts(&output), ["b1\t3\t5\t2\t99.0", "b2\t1\t2\t2\t95.0", "b2\t63\t63\t1\t91.0"]);
+    }
+}
+
+#[test]
 fn word_count_resumes_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let (input, output) = (directory.path().join("in.txt"), directory.path().join("out"));

@@ -18,6 +18,10 @@ pub(crate) enum Kind {
     MinBy,
     MaxBy,
     Count,
+    /// Gives records their event time.
+    Watermarks,
+    /// A window with what is computed of it.
+    Window,
     Union,
     Rebalance,
     Rescale,
@@ -73,6 +77,13 @@ pub(crate) const OPERATORS: &[Operator] = &[
     row("min_by", Kind::MinBy, &[Arg::Function(1)], ".min_by(|record| ..)"),
     row("max_by", Kind::MaxBy, &[Arg::Function(1)], ".max_by(|record| ..)"),
     row("count", Kind::Count, &[], ".count()"),
+    row(
+        "watermarks",
+        Kind::Watermarks,
+        &[Arg::Value, Arg::Function(1)],
+        ".watermarks(bounded(\"5s\"), |record| ..)",
+    ),
+    row("window", Kind::Window, &[Arg::Value], ".window(tumbling(\"10s\"))"),
     row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
     row("rebalance", Kind::Rebalance, &[], ".rebalance()"),
     row("rescale", Kind::Rescale, &[], ".rescale()"),
@@ -91,6 +102,42 @@ pub(crate) const OPERATORS: &[Operator] = &[
 /// What can be said of the operator before it.
 pub(crate) const MODIFIERS: &[&str] =
     &["uid", "name", "parallelism", "disable_chaining", "start_new_chain", "on_error"];
+
+/// What can be said of a window before what is computed of it.
+pub(crate) const WINDOW_MODIFIERS: &[&str] = &["trigger", "evictor", "allowed_lateness"];
+
+/// What can be computed of a window.
+pub(crate) const WINDOW_FUNCTIONS: &[WindowFunction] = &[
+    window_function("aggregate", true, &[Arg::Value], ".aggregate(..)"),
+    window_function("reduce", true, &[Arg::Function(2)], ".reduce(|a, b| ..)"),
+    window_function("process", false, &[Arg::Function(3)], ".process(|key, window, records| ..)"),
+    window_function("count", true, &[], ".count()"),
+    window_function("sum", true, &[Arg::Function(1)], ".sum(|record| ..)"),
+    window_function("min", true, &[Arg::Function(1)], ".min(|record| ..)"),
+    window_function("max", true, &[Arg::Function(1)], ".max(|record| ..)"),
+];
+
+/// A row of [`WINDOW_FUNCTIONS`].
+#[derive(Debug)]
+pub(crate) struct WindowFunction {
+    pub(crate) name: &'static str,
+    /// Whether it works on each record as it comes, so that no records are kept.
+    pub(crate) incremental: bool,
+    pub(crate) args: &'static [Arg],
+    pub(crate) usage: &'static str,
+}
+
+const fn window_function(
+    name: &'static str,
+    incremental: bool,
+    args: &'static [Arg],
+    usage: &'static str,
+) -> WindowFunction {
+    WindowFunction { name, incremental, args, usage }
+}
+
+/// Windows that go by the number of records and not by event time.
+pub(crate) const TIMELESS_WINDOWS: &[&str] = &["count", "sliding_count", "global"];
 
 /// The operator of this name.
 pub(crate) fn operator(name: &str) -> Option<&'static Operator> {
@@ -112,6 +159,11 @@ impl Kind {
 
     /// Whether it keeps state of each key, and so needs a keyed stream.
     pub(crate) fn keyed(self) -> bool {
+        matches!(self, Kind::Window) || self.aggregate()
+    }
+
+    /// Whether it is an aggregate of all records of a key.
+    pub(crate) fn aggregate(self) -> bool {
         use Kind::{Count, Fold, Max, MaxBy, Min, MinBy, Reduce, Sum};
         matches!(self, Reduce | Fold | Sum | Min | Max | MinBy | MaxBy | Count)
     }

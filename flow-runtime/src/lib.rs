@@ -28,5 +28,6 @@ pub mod source;
 pub mod state;
 pub mod testing;
 pub mod time;
+pub mod watermark;
 pub mod window;
 pub mod worker;

@@ -51,12 +51,25 @@ pub use crate::{
     error::BoxError,
     job::{Definition, Job},
     plan::{CheckpointPlan, EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
-    record::{Lend, OwnPlain, OwnRecord, Owning, Plain, Record, Slot, Witness, WitnessPlain, WitnessRecord},
+    record::{
+        BarePlain, BareRecord, Lend, LendPlain, LendRecord, Lending, OwnPlain, OwnRecord, Owning, Plain,
+        Record, Slot, Witness, WitnessPlain, WitnessRecord,
+    },
     sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
     state::{Key, StoredKeyPart},
+    watermark::WatermarkStrategy,
+    window::{
+        lent::{
+            LendPlains, LendRecords, all_records, later, window_count, window_max, window_min, window_sum,
+        },
+        windows,
+    },
     worker::{Restart, Retention},
 };
+
+/// The time of records in a window that knows none.
+pub const NO_TIME: crate::time::Timestamp = crate::time::Timestamp::MIN;
 
 /// A record for one more reader of a stream.
 #[inline(always)]

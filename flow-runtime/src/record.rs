@@ -317,6 +317,91 @@ impl<T: 'static> OwnPlain for &mut Owning<T> {
     }
 }
 
+/// As [`Owning`], for what windows hold, which functions of the user's see: `Owning::new(record).bare()` is what
+/// [`OwnRecord`] makes of it, or the record itself.
+pub trait BareRecord {
+    /// The owned form.
+    type Owned;
+    /// Owns the record.
+    fn bare(self) -> Self::Owned;
+}
+
+impl<T: Record> BareRecord for Owning<T> {
+    type Owned = T::Owned;
+    #[inline(always)]
+    fn bare(self) -> T::Owned {
+        self.own()
+    }
+}
+
+/// See [`BareRecord`].
+pub trait BarePlain {
+    /// The owned form.
+    type Owned;
+    /// Owns the record.
+    fn bare(self) -> Self::Owned;
+}
+
+impl<T: 'static> BarePlain for &mut Owning<T> {
+    type Owned = T;
+    #[inline(always)]
+    fn bare(self) -> T {
+        self.0.take().expect("owned once")
+    }
+}
+
+/// The way back from [`BareRecord`]: `Lending::new(owned).slot()` lends the record in the form that it had.
+#[derive(Debug)]
+pub struct Lending<T>(Option<T>);
+
+impl<T> Lending<T> {
+    /// Wraps what is owned.
+    #[inline(always)]
+    pub fn new(owned: T) -> Self {
+        Lending(Some(owned))
+    }
+
+    pub(crate) fn into_inner(mut self) -> T {
+        self.take()
+    }
+
+    pub(crate) fn take(&mut self) -> T {
+        self.0.take().expect("lent once")
+    }
+}
+
+/// See [`Lending`].
+pub trait LendRecord {
+    /// What is lent.
+    type Lend: Lend;
+    /// Lays it down.
+    fn slot(self) -> Slot<Self::Lend>;
+}
+
+impl<T: Lend> LendRecord for Lending<T> {
+    type Lend = T;
+    #[inline(always)]
+    fn slot(self) -> Slot<T> {
+        Slot::new(self.into_inner())
+    }
+}
+
+/// See [`Lending`].
+pub trait LendPlain {
+    /// What is lent.
+    type Lend: Lend;
+    /// Lays it down.
+    fn slot(self) -> Slot<Self::Lend>;
+}
+
+impl<T: 'static> LendPlain for &mut Lending<T> {
+    type Lend = Plain<T>;
+    #[inline(always)]
+    fn slot(self) -> Slot<Plain<T>> {
+        Slot::new(Plain(self.take()))
+    }
+}
+
 /// Names the owned form of a record without owning it, by the same choice as [`Owning`].
 #[derive(Debug)]
 pub struct Witness<'a, T>(PhantomData<&'a T>);

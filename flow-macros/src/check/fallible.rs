@@ -8,6 +8,7 @@ use syn::{
 use crate::{
     diag::Errors,
     graph::{Graph, Node},
+    parse::Policy,
     vocab::Kind,
 };
 
@@ -18,7 +19,8 @@ pub(crate) fn is_fallible(node: &Node) -> bool {
     if !may_fail(node.kind) {
         return false;
     }
-    if node.on_error.is_some() {
+    // What is no timestamp is found out by the operator itself.
+    if node.on_error.is_some() && node.kind != Kind::Watermarks {
         return true;
     }
     let Some(Expr::Closure(closure)) = node.arguments.last() else { return false };
@@ -36,7 +38,13 @@ fn may_fail(kind: Kind) -> bool {
             | Kind::Sum
             | Kind::Min
             | Kind::Max
+            | Kind::Watermarks
     )
+}
+
+/// Whether records for which the operator fails are skipped.
+pub(crate) fn skips(node: &Node, usual: Policy) -> bool {
+    (is_fallible(node) || node.kind == Kind::Watermarks) && node.on_error.unwrap_or(usual) == Policy::Skip
 }
 
 /// A policy where nothing can fail is a misunderstanding.

@@ -15,7 +15,10 @@ pub(super) fn keyed_streams(graph: &Graph, errors: &mut Errors) {
             errors
                 .at_span(node.span, format!("`{operator}` on `{stream}`, which is not keyed"))
                 .help(format!("add `.key_by(|record| ..)` right before `.{operator}(..)`"))
-                .note("state is kept per key, on the subtask to which the key belongs");
+                .note(match node.kind {
+                    Kind::Window => "windows are kept per key, and there are none over all keys yet",
+                    _ => "state is kept per key, on the subtask to which the key belongs",
+                });
         }
     }
 }

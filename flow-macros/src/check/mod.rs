@@ -5,9 +5,10 @@ mod inputs;
 mod keys;
 mod parallelism;
 mod reach;
+mod time;
 mod uids;
 
-pub(crate) use fallible::is_fallible;
+pub(crate) use fallible::{is_fallible, skips};
 
 use crate::{diag::Errors, graph::Graph};
 
@@ -25,6 +26,10 @@ pub(crate) fn all(graph: Graph) -> Result<Graph, Errors> {
     parallelism::readers(&graph, &mut errors);
     parallelism::of_subtasks(&graph, &mut errors);
     parallelism::below_max(&graph, &mut errors);
+    time::windows(&graph, &mut errors);
+    time::by_records(&graph, &mut errors);
+    time::once(&graph, &mut errors);
+    time::evictors(&graph, &mut errors);
     fallible::policies(&graph, &mut errors);
     fallible::keys(&graph, &mut errors);
     errors.finish(graph)

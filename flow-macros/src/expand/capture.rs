@@ -9,24 +9,27 @@ use crate::{
     graph::{Graph, NodeId},
     names::{here, private_at},
     parse::mentioned,
+    vocab::Kind,
 };
 
-/// The statements that prepare the captures of `operators`: one before the chain's closure, to own them, and one
+/// The statements that prepare what `functions` capture: one before the chain's closure, to own them, and one
 /// inside, to give them the type they had. `elsewhere` are the operators that are wired later in this form.
 pub(super) fn captures(
     graph: &Graph,
-    operators: &[NodeId],
+    functions: &[&Expr],
     elsewhere: &[NodeId],
 ) -> (TokenStream, TokenStream) {
     let (mut before, mut inside) = (TokenStream::new(), TokenStream::new());
-    let uses =
-        |name, ids: &[NodeId]| ids.iter().flat_map(|id| closures(graph, *id)).any(|arg| mentioned(name, arg));
+    let uses = |name| functions.iter().any(|function| mentioned(name, *function));
     let used_later = |name| {
-        elsewhere.iter().flat_map(|id| &graph.nodes[*id].arguments).any(|argument| mentioned(name, argument))
+        elsewhere
+            .iter()
+            .flat_map(|id| graph.nodes[*id].expressions())
+            .any(|argument| mentioned(name, argument))
     };
     for parameter in &graph.signature.parameters {
         let (name, ty) = (&parameter.name, &parameter.ty);
-        if !uses(name, operators) {
+        if !uses(name) {
             continue;
         }
         if parameter.referent().is_some() {
@@ -38,7 +41,7 @@ pub(super) fn captures(
     }
     for local in &graph.locals {
         let name = &local.name;
-        if !uses(name, operators) {
+        if !uses(name) {
             continue;
         }
         let (mutable, allow) =
@@ -57,9 +60,16 @@ pub(super) fn captures(
     (before, inside)
 }
 
-/// The arguments that become part of the loop.
-fn closures(graph: &Graph, id: NodeId) -> impl Iterator<Item = &Expr> {
-    let kind = graph.nodes[id].kind;
-    let outside = matches!(kind, crate::vocab::Kind::Source | crate::vocab::Kind::Sink);
-    graph.nodes[id].arguments.iter().filter(move |_| !outside)
+/// The arguments of operators that become part of the loop.
+pub(super) fn functions<'g>(graph: &'g Graph, operators: &'g [NodeId]) -> impl Iterator<Item = &'g Expr> {
+    operators.iter().flat_map(|id| {
+        let node = &graph.nodes[*id];
+        match node.kind {
+            Kind::Source | Kind::Sink => &[],
+            // The first is the strategy.
+            Kind::Watermarks => node.arguments.get(1..).unwrap_or_default(),
+            Kind::Window => super::window::of_records(node),
+            _ => &node.arguments[..],
+        }
+    })
 }

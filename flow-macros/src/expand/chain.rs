@@ -4,15 +4,16 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 
 use super::{
-    capture::captures,
-    operator::{REC, bound_function, handle_name},
+    capture::{captures, functions},
+    operator::{REC, TIME, bound_function, handle_name},
+    window,
 };
 use crate::{
-    check::is_fallible,
+    check::skips,
     fuse::{Chain, Layout, Root, Step},
     graph::{Graph, NodeId},
     names::{here, local, local_at, method, private, private_at},
-    parse::{Guarantee, Mode, Policy},
+    parse::{Guarantee, Mode},
     vocab::Kind,
 };
 
@@ -24,13 +25,22 @@ pub(super) struct Loop<'g> {
     handles: Vec<Ident>,
     /// Operators whose functions it applies.
     operators: Vec<NodeId>,
-    /// Aggregates of a batch pipeline, whose results come at the end.
+    /// The window whose results it takes.
+    pub(super) results_of: Option<NodeId>,
+    /// Windows, whose results come when they fire, and aggregates of a batch pipeline, whose results come at the end.
     pub(super) deferred: Vec<NodeId>,
 }
 
 impl<'g> Loop<'g> {
     fn new(graph: &'g Graph, layout: &'g Layout) -> Self {
-        Loop { graph, layout, handles: Vec::new(), operators: Vec::new(), deferred: Vec::new() }
+        Loop {
+            graph,
+            layout,
+            results_of: None,
+            handles: Vec::new(),
+            operators: Vec::new(),
+            deferred: Vec::new(),
+        }
     }
 
     /// The operator's number at run time. Those of a helper function come after its caller's.
@@ -63,7 +73,7 @@ impl<'g> Loop<'g> {
                 let span = self.graph.nodes[consumer].span;
                 match self.graph.nodes[consumer].kind {
                     Kind::Part => self.hand_over(&out),
-                    _ => self.forward(&out, span),
+                    _ => self.forward(consumer, &out, span),
                 }
             } else {
                 self.operators.push(consumer);
@@ -99,8 +109,8 @@ impl<'g> Loop<'g> {
         self.send(out, &quote!(#private::Plain(#REC)))
     }
 
-    fn forward(&self, out: &Ident, span: Span) -> TokenStream {
-        self.send(out, &self.own(span))
+    fn forward(&self, to: NodeId, out: &Ident, span: Span) -> TokenStream {
+        self.send(out, &self.cargo(to, span))
     }
 
     fn send(&self, out: &Ident, record: &TokenStream) -> TokenStream {
@@ -120,12 +130,11 @@ impl<'g> Loop<'g> {
         let private = private();
         let at = local("at");
         let handles = &self.handles;
-        let (before, inside) = captures(self.graph, &self.operators, elsewhere);
+        let results = self.results_of.into_iter().flat_map(|id| window::of_results(&self.graph.nodes[id]));
+        let functions: Vec<_> = functions(self.graph, &self.operators).chain(results).collect();
+        let (before, inside) = captures(self.graph, &functions, elsewhere);
         let clone = share.then(|| quote!(#(let #handles = ::core::clone::Clone::clone(&#handles);)*));
-        let base = (!self.graph.is_job()).then(|| {
-            let (base, chain) = (local("base"), local("chain"));
-            quote!(let #base = #chain.base();)
-        });
+        let base = base(self.graph);
         let closure = quote! {
             move |#parameter| {
                 #inside
@@ -140,8 +149,16 @@ impl<'g> Loop<'g> {
     }
 }
 
+/// Where the operators of a helper function begin at run time.
+pub(super) fn base(graph: &Graph) -> Option<TokenStream> {
+    (!graph.is_job()).then(|| {
+        let (base, chain) = (local("base"), local("chain"));
+        quote!(let #base = #chain.base();)
+    })
+}
+
 /// The operator's number at run time.
-fn index(graph: &Graph, id: NodeId) -> TokenStream {
+pub(super) fn index(graph: &Graph, id: NodeId) -> TokenStream {
     let id = syn::Index::from(id);
     if graph.is_job() {
         quote!(#id)
@@ -238,20 +255,23 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
             main.operator(id)
         }
     };
-    // Aggregates of a batch pipeline: what follows each is a loop of its own, and may contain further ones.
+    // What follows a window, or an aggregate of a batch pipeline, is a loop of its own, and may contain further ones.
     let mut finishes = Vec::new();
     let mut deferred = std::mem::take(&mut main.deferred);
     while !deferred.is_empty() {
         let id = deferred.remove(0);
         let mut finish = Loop::new(graph, layout);
-        let body = finish.results(id);
+        let body = match graph.nodes[id].kind {
+            Kind::Window => finish.fired(id),
+            _ => finish.results(id),
+        };
         deferred.append(&mut finish.deferred);
         finishes.push((id, finish, body));
     }
 
     let share = !finishes.is_empty();
     let mut others = later.clone();
-    others.extend(finishes.iter().flat_map(|(_, finish, _)| &finish.operators));
+    others.extend(finishes.iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
     let (at, batch, slot) = (local("at"), local("batch"), local("slot"));
     let first = index(graph, begin);
     let source = match chain.root {
@@ -285,9 +305,13 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
                 edges => quote!(&[#(#edges),*]),
             };
             let input = method("input", graph.nodes[begin].span);
+            let entered = match chain.root {
+                Root::Before(id) | Root::After(id) | Root::Source(id) => graph.takes_time(id),
+            };
+            let lent = if entered { quote!((#TIME, #REC)) } else { quote!(#REC) };
             let loop_ = quote! {
                 for mut #slot in #batch.slots() {
-                    let #REC = #slot.lend();
+                    let #lent = #slot.lend();
                     #at.next();
                     #body
                 }
@@ -298,12 +322,20 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         }
     };
     let mut seen: Vec<NodeId> = main.operators.clone();
-    let finish = finishes.iter().map(|(id, finish, body)| {
+    let finish = finishes.iter().enumerate().map(|(i, (id, finish, body))| {
         let first = index(graph, *id);
         let mut others = later.clone();
-        others.extend(
-            finishes.iter().filter(|(other, _, _)| other > id).flat_map(|(_, finish, _)| &finish.operators),
-        );
+        others
+            .extend(finishes[i + 1..].iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
+        if graph.nodes[*id].kind == Kind::Window {
+            let turn = local("turn");
+            let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
+            let (local_index, origin) = (syn::Index::from(*id), origin(graph, chain.root, *id));
+            let window = handle_name(graph, *id);
+            others.push(*id);
+            let late = window::late_function(graph, *id, &others);
+            return quote!(#late #variable.on_watermark(#local_index, #origin, &#window, #closure););
+        }
         let closure = finish.closure(&TokenStream::new(), body, &first, true, &others);
         quote!(#variable.finish(#closure);)
     });
@@ -348,16 +380,23 @@ fn source_method(graph: &Graph, id: NodeId) -> Ident {
 fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (TokenStream, Vec<Ident>) {
     let variable = local("chain");
     let (mut handles, mut edges) = (TokenStream::new(), Vec::new());
-    let mut output = |name: &Ident, span: Span, forward: Option<bool>, receivers: Option<usize>| {
+    let mut output = |name: &Ident,
+                      span: Span,
+                      forward: Option<bool>,
+                      time: Option<TokenStream>,
+                      receivers: Option<usize>| {
         let edge = edge_name(name);
         let receivers = parallelism(receivers.filter(|_| !layout.single));
         edges.push(edge.clone());
-        let (output, forward) = match forward {
-            Some(forward) => (method("output", span), quote!(#forward,)),
-            None => (method("hand_over", span), quote!()),
+        let (output, forward) = match (forward, time) {
+            (Some(forward), Some(origin)) => (method("timed_output", span), quote!(#origin, #forward,)),
+            (Some(forward), None) => (method("output", span), quote!(#forward,)),
+            (None, _) => (method("hand_over", span), quote!()),
         };
         quote!(let (#name, #edge) = #variable.#output(#forward #receivers);)
     };
+    // With the records that go into `to`.
+    let time = |from, to| graph.takes_time(to).then(|| origin(graph, chain.root, from));
     let mut senders: Vec<NodeId> = chain.operators.clone();
     if let Root::After(id) = chain.root {
         senders.push(id);
@@ -374,17 +413,28 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 };
                 handles.extend(quote!(let #name = #variable.#add(#local_index, #sink);));
             }
+            Kind::Watermarks => {
+                let (watermarks, of_source) =
+                    (method("watermarks", node.span), matches!(chain.root, Root::Source(_)));
+                let strategy = &node.arguments[0];
+                handles
+                    .extend(quote!(let #name = #variable.#watermarks(#local_index, #of_source, #strategy);));
+            }
+            Kind::Window => {
+                handles.extend(window::make(graph, id, &variable));
+            }
             kind if kind.keyed() => {
                 let keyed = local_at("keyed", node.span);
                 handles.extend(quote!(let #name = #variable.#keyed(#local_index);));
             }
             kind if kind.exchange() && !layout.single => {
-                let declare = output(&name, node.span, Some(kind == Kind::Forward), graph.receivers(id));
+                let forward = Some(kind == Kind::Forward);
+                let declare = output(&name, node.span, forward, time(id, id), graph.receivers(id));
                 handles.extend(declare);
             }
             _ => {}
         }
-        if is_fallible(node) && node.on_error.unwrap_or(graph.options.on_error) == Policy::Skip {
+        if skips(node, graph.options.on_error) {
             let counter = skipped_name(graph, id);
             handles.extend(quote!(let #counter = #variable.skipped(#local_index);));
         }
@@ -399,7 +449,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             continue;
         }
         for (i, argument) in node.arguments.iter().enumerate() {
-            if node.kind == Kind::Fold && i == 0 {
+            if matches!(node.kind, Kind::Fold | Kind::Watermarks) && i == 0 {
                 continue;
             }
             if let Some(name) = bound_function(id, i, argument) {
@@ -415,16 +465,34 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 false => graph.nodes[to].parallelism,
             };
             let forward = (graph.nodes[to].kind != Kind::Part).then_some(true);
-            let declare = output(&cut_name(graph, from, to), graph.nodes[to].span, forward, receivers);
+            let declare =
+                output(&cut_name(graph, from, to), graph.nodes[to].span, forward, time(from, to), receivers);
             handles.extend(declare);
         }
         // What leaves by an exchange is handed over behind it.
         if graph.output == Some(from) && (!layout.ends(graph, from) || chain.root == Root::After(from)) {
-            let declare = output(&local("to_caller"), graph.nodes[from].span, None, None);
+            let declare = output(&local("to_caller"), graph.nodes[from].span, None, None, None);
             handles.extend(declare);
         }
     }
     (handles, edges)
+}
+
+/// The `.watermarks(..)` of this chain by which the event time of what comes out of `node` goes; none if it arrives
+/// with the records.
+fn origin(graph: &Graph, root: Root, mut node: NodeId) -> TokenStream {
+    loop {
+        if graph.nodes[node].kind == Kind::Watermarks {
+            let node = syn::Index::from(node);
+            return quote!(::core::option::Option::Some(#node));
+        }
+        match (root, graph.nodes[node].inputs.first()) {
+            (Root::Before(first) | Root::After(first) | Root::Source(first), _) if first == node => break,
+            (_, Some(&input)) => node = input,
+            (_, None) => break,
+        }
+    }
+    quote!(::core::option::Option::None)
 }
 
 fn dedup(ids: &[NodeId]) -> Vec<NodeId> {

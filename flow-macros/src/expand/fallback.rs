@@ -117,9 +117,16 @@ impl VisitMut for Untyped {
     }
 
     fn visit_expr_method_call_mut(&mut self, call: &mut ExprMethodCall) {
-        // `skip` and `fail` are words of the macro.
+        // `skip` and `fail` are words of the macro, and so are spans of time as text.
         if call.method == "on_error" {
             call.args.clear();
+        }
+        if call.method == "window"
+            || call.method == "watermarks"
+            || call.method == "trigger"
+            || call.method == "evictor"
+        {
+            call.args.iter_mut().for_each(|argument| parse::span::texts(argument, &mut Errors::default()));
         }
         visit_mut::visit_expr_method_call_mut(self, call);
     }

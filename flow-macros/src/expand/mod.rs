@@ -6,6 +6,8 @@ mod fallback;
 mod operator;
 mod part;
 mod plan;
+mod time;
+mod window;
 
 pub(crate) use fallback::fallback;
 
@@ -18,6 +20,7 @@ use crate::{
     graph::Graph,
     names::{local, private, private_at},
     parse::{Parameter, bound},
+    vocab::Kind,
 };
 
 /// The whole function.
@@ -54,7 +57,7 @@ fn job(function: &ItemFn, graph: &Graph, wiring: &TokenStream) -> TokenStream {
     let flow = local("flow");
     let plain = plain(graph);
     let parameters = &graph.signature.parameters;
-    let choices = choices();
+    let choices = choices(graph);
     // Each worker wires the job for itself, and again after a failure.
     let keep = parameters.iter().map(keep);
     let lend = parameters.iter().map(lend);
@@ -87,11 +90,27 @@ fn plain(graph: &Graph) -> TokenStream {
 }
 
 /// The traits whose methods choose how a record is owned.
-fn choices() -> TokenStream {
+fn choices(graph: &Graph) -> TokenStream {
     let private = private();
+    let windows = graph.nodes.iter().any(|node| node.window.is_some()).then(|| {
+        quote! {
+            #[allow(unused_imports)]
+            use #private::{
+                BarePlain as _, BareRecord as _, LendPlain as _, LendPlains as _, LendRecord as _, LendRecords as _,
+            };
+        }
+    });
+    let watermarks = graph.nodes.iter().any(|node| node.kind == Kind::Watermarks).then(|| {
+        quote! {
+            #[allow(unused_imports)]
+            use #private::WatermarkStrategy as _;
+        }
+    });
     quote! {
         #[allow(unused_imports)]
         use #private::{OwnPlain as _, OwnRecord as _, WitnessPlain as _, WitnessRecord as _};
+        #watermarks
+        #windows
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A function as the loop applies it: closures in place, without their `move`, since the chain owns the captures.
-fn function(argument: &Expr, bound: &Ident) -> TokenStream {
+pub(super) fn function(argument: &Expr, bound: &Ident) -> TokenStream {
     match argument {
         Expr::Closure(closure) => {
             let mut closure = closure.clone();
@@ -84,6 +84,8 @@ impl Loop<'_> {
                 let (write, rec) = (local_at("write", node.span), local_at("rec", node.span));
                 quote!(#at.enter(#operator); #at.written(#sink.#write(#rec))?;)
             }
+            Kind::Watermarks => self.watermarks(id),
+            Kind::Window => self.window(id),
             kind if kind.keyed() => self.aggregate(id),
             kind if kind.exchange() && !self.layout.single => self.exchange(id),
             // A union is where its chain begins, and with one subtask there is nothing to exchange.
@@ -132,7 +134,7 @@ impl Loop<'_> {
     }
 
     /// The record's key, by the closure of the `key_by` that the operator reads from.
-    fn key(&self, key_by: NodeId) -> (TokenStream, Ident) {
+    pub(super) fn key(&self, key_by: NodeId) -> (TokenStream, Ident) {
         let node = &self.graph.nodes[key_by];
         // Every use of the key is reported where it is made.
         let (at, key, operator) = (local("at"), local_at("key", node.span), self.index(key_by));
@@ -299,7 +301,7 @@ impl Loop<'_> {
     fn exchange(&mut self, id: NodeId) -> TokenStream {
         let node = &self.graph.nodes[id];
         let (at, out, target, operator) = (local("at"), self.handle(id), local("target"), self.index(id));
-        let (own, send) = (self.own(node.span), local_at("send", node.span));
+        let (own, send) = (self.cargo(id, node.span), local_at("send", node.span));
         match node.kind {
             Kind::KeyBy => {
                 let ((make_key, key), by_key) = (self.key(id), local_at("by_key", node.span));
@@ -333,6 +335,12 @@ impl Loop<'_> {
         }
     }
 
+    /// The record as it is sent into `to`: owned, and with its event time where that is needed.
+    pub(super) fn cargo(&self, to: NodeId, span: Span) -> TokenStream {
+        let own = self.own(span);
+        if self.graph.takes_time(to) { quote!((#TIME, #own)) } else { own }
+    }
+
     /// `rec`, owned.
     pub(super) fn own(&self, span: Span) -> TokenStream {
         let (private, own) = (private(), method("own", span));
@@ -358,6 +366,16 @@ pub(super) const REC: Rec = Rec;
 impl quote::ToTokens for Rec {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         local("rec").to_tokens(tokens);
+    }
+}
+
+/// The record's event time.
+pub(super) struct Time;
+pub(super) const TIME: Time = Time;
+
+impl quote::ToTokens for Time {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        local("time").to_tokens(tokens);
     }
 }
 

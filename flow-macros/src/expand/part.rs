@@ -18,7 +18,7 @@ pub(super) fn part(function: &ItemFn, graph: &Graph, wiring: &TokenStream) -> To
     let (attrs, vis, name) = (&function.attrs, &function.vis, &function.sig.ident);
     let (inputs, output) = (&function.sig.inputs, &function.sig.output);
     let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
-    let (flow, plain, choices) = (local("flow"), super::plain(graph), super::choices());
+    let (flow, plain, choices) = (local("flow"), super::plain(graph), super::choices(graph));
     quote! {
         #(#attrs)*
         #vis fn #name #impl_generics (#flow: &mut #private::Wiring, #inputs) #output #where_clause {
@@ -49,7 +49,7 @@ pub(super) fn call(graph: &Graph, layout: &Layout, id: NodeId, later_steps: &[St
             mentioned(&local.name, argument)
                 && later
                     .iter()
-                    .flat_map(|id| &graph.nodes[*id].arguments)
+                    .flat_map(|id| graph.nodes[*id].expressions())
                     .any(|other| mentioned(&local.name, other))
         });
         if used_later { quote!(#private::share(&#argument)) } else { quote!(#argument) }

@@ -8,7 +8,7 @@ use syn::Index;
 
 use crate::{
     fuse::{Forms, Layout, Step},
-    graph::{Graph, NodeId},
+    graph::{Graph, Node, NodeId},
     names::{local, private},
     parse::{Checkpoint, Compression, Guarantee, Mode, Restart, Retention},
     vocab::Kind,
@@ -67,7 +67,7 @@ pub(super) fn mode(graph: &Graph) -> TokenStream {
 fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let private = private();
     let node = &graph.nodes[id];
-    let (uid, kind) = (&node.uid, node.kind.name());
+    let (uid, kind) = (&node.uid, kind(node));
     let chain = layout.steps.iter().position(|step| match step {
         Step::Chain(chain) => {
             chain.operators.contains(&id)
@@ -81,6 +81,14 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let stateful = node.kind.keyed().then(|| quote!(.stateful()));
     let part = node.part.as_ref().map(|path| quote!(.part(<#path as #private::Definition>::PLAN)));
     quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #part)
+}
+
+/// As it is called in plans. What is computed of a window decides what its state is.
+fn kind(node: &Node) -> String {
+    match &node.window {
+        Some(window) => format!("{}_{}", node.kind.name(), window.name()),
+        None => node.kind.name().to_owned(),
+    }
 }
 
 fn checkpoint(said: &Checkpoint) -> TokenStream {

@@ -1,8 +1,11 @@
 //! The graph of a pipeline: operators, and who reads from whom. Every node keeps the tokens and spans it came from.
 
 mod build;
+mod time;
+mod window;
 
 pub(crate) use build::build;
+pub(crate) use window::Window;
 
 use proc_macro2::{Ident, Span};
 use syn::{Expr, Path};
@@ -37,6 +40,15 @@ pub(crate) struct Node {
     pub(crate) part: Option<Path>,
     /// The parameter, of a [`Kind::Input`].
     pub(crate) input: Option<Ident>,
+    /// Of a [`Kind::Window`]; the node's arguments are the closures of what is computed.
+    pub(crate) window: Option<Box<Window>>,
+}
+
+impl Node {
+    /// All that it says in expressions of the user's.
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expr> {
+        self.arguments.iter().chain(self.window.iter().flat_map(|window| window.values()))
+    }
 }
 
 /// A name for the output of a node.
@@ -79,7 +91,8 @@ impl Graph {
 
     /// What the user calls an operator.
     pub(crate) fn operator_name(&self, node: NodeId) -> String {
-        match self.nodes[node].part.as_ref().and_then(|path| path.segments.last()) {
+        let function = self.nodes[node].part.as_ref().and_then(|path| path.segments.last());
+        match function {
             Some(function) => function.ident.to_string(),
             None => self.nodes[node].kind.name().to_owned(),
         }

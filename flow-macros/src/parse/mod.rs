@@ -7,6 +7,7 @@ mod options;
 mod restart;
 mod setting;
 mod signature;
+pub(crate) mod span;
 
 pub(crate) use body::{Call, Root, Statement, Streams, is_source};
 pub(crate) use checkpoint::{Checkpoint, Compression, Retention};

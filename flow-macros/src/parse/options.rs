@@ -244,6 +244,7 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
         "s" => number.checked_mul(1000)?,
         "m" | "min" => number.checked_mul(60_000)?,
         "h" => number.checked_mul(3_600_000)?,
+        "d" => number.checked_mul(86_400_000)?,
         _ => return None,
     };
     Some(Duration::from_millis(milliseconds))

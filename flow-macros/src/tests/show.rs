@@ -28,10 +28,12 @@ fn layout(text: &mut String, title: &str, graph: &Graph, layout: &Layout) {
         let line = match step {
             Step::Part(id) => format!("call {} of {}", graph.nodes[*id].uid, uids(&graph.nodes[*id].inputs)),
             Step::Chain(chain) => {
+                // `@>` is an edge on which event time goes with the records.
+                let edge = |id: NodeId| if graph.takes_time(id) { "@>" } else { ">" };
                 let from = match chain.root {
                     Root::Source(_) => String::new(),
-                    Root::Before(id) => format!("{} > ", uids(&graph.nodes[id].inputs)),
-                    Root::After(id) => format!("{} > ", graph.nodes[id].uid),
+                    Root::Before(id) => format!("{} {} ", uids(&graph.nodes[id].inputs), edge(id)),
+                    Root::After(id) => format!("{} {} ", graph.nodes[id].uid, edge(id)),
                 };
                 let parallelism = chain.parallelism.map(|n| format!(" x{n}")).unwrap_or_default();
                 format!("{from}[{}]{parallelism}", uids(&chain.operators))

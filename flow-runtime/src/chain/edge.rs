@@ -17,6 +17,7 @@ use crate::{
     error::BoxError,
     record::{Lend, Plain, Portable, Slot},
     state::{Key, KeyGroups, hash},
+    watermark::Signal,
 };
 
 /// How records are dealt out among the subtasks of the next chain.
@@ -297,6 +298,22 @@ enum Body {
     Typed(Box<dyn Records>),
     /// Between processes they go encoded; decoding waits for the receiving end, which knows the type.
     Encoded(Vec<u8>),
+    /// No records, but how far the sender's event time has come with those before.
+    Signal(Signal),
+}
+
+impl Parcel {
+    pub(crate) fn signal(target: usize, sender: usize, signal: Signal) -> Self {
+        Parcel { target, sender, body: Body::Signal(signal) }
+    }
+
+    /// What it says of event time, if it carries no records.
+    pub(crate) fn as_signal(&self) -> Option<Signal> {
+        match self.body {
+            Body::Signal(signal) => Some(signal),
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Debug for Body {
@@ -304,6 +321,7 @@ impl std::fmt::Debug for Body {
         f.write_str(match self {
             Body::Typed(_) => "records",
             Body::Encoded(_) => "bytes",
+            Body::Signal(_) => "signal",
         })
     }
 }
@@ -326,21 +344,23 @@ impl<T: Portable> Records for Vec<T> {
 impl Serialize for Parcel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let encoded;
-        let bytes = match &self.body {
+        let content = match &self.body {
             Body::Typed(records) => {
                 encoded = records.encode().map_err(serde::ser::Error::custom)?;
-                &encoded
+                Ok(&encoded)
             }
-            Body::Encoded(bytes) => bytes,
+            Body::Encoded(bytes) => Ok(bytes),
+            Body::Signal(signal) => Err(signal),
         };
-        (self.target, self.sender, bytes).serialize(serializer)
+        (self.target, self.sender, content).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Parcel {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (target, sender, bytes) = Deserialize::deserialize(deserializer)?;
-        Ok(Parcel { target, sender, body: Body::Encoded(bytes) })
+        let (target, sender, content) = Deserialize::deserialize(deserializer)?;
+        let content: Result<Vec<u8>, Signal> = content;
+        Ok(Parcel { target, sender, body: content.map_or_else(Body::Signal, Body::Encoded) })
     }
 }
 
@@ -356,6 +376,7 @@ impl<T: Portable> Received<T> {
                 Err(_) => Err("a parcel of another type arrived: the processes run different builds".into()),
             },
             Body::Encoded(bytes) => Ok(Received(rmp_serde::from_slice(&bytes)?)),
+            Body::Signal(_) => Ok(Received(Vec::new())),
         }
     }
 }

@@ -9,6 +9,7 @@ mod edge;
 mod operator;
 mod position;
 mod state;
+mod times;
 mod wiring;
 mod work;
 

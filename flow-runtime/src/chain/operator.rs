@@ -30,14 +30,16 @@ use super::{
     Environment, Parcel, Partition, Work,
     edge::{Credits, Drain},
     state::{StateParts, StateWrite},
+    times::Times,
     wiring::{ChainParts, EdgeParts, FinishLoop, Head, ParcelLoop, Wiring},
 };
 use crate::{
-    checkpoint::{CheckpointId, SinkPart, SourcePart, StatePart},
+    checkpoint::{CheckpointId, SinkPart, SourcePart, StatePart, WatermarkPart},
     error::Error,
     failpoint::{Point, reach},
     sink::{SinkParts, SinkPort},
     source::{SourceDriver, Step},
+    watermark::{Mark, Signal},
     worker::{AbortOnDrop, Alarm, Control, Ending, Tries},
 };
 
@@ -47,6 +49,7 @@ pub(crate) enum Part {
     Source(SourcePart),
     State(StatePart),
     Sink(SinkPart),
+    Watermark(WatermarkPart),
 }
 
 type Builder<D> = OutputBuilder<u64, CapacityContainerBuilder<Vec<D>>>;
@@ -98,19 +101,33 @@ fn build_chain<'s>(
     place: &Place<'_>,
     streams: &mut [Option<StreamVec<'s, u64, Parcel>>],
 ) -> StreamVec<'s, u64, Part> {
-    let ChainParts { parallelism, name, head, finish, outputs, states, sinks, .. } = chain;
+    let ChainParts { parallelism, name, head, finish, outputs, states, sinks, generators, firings } = chain;
     let mut builder = OperatorBuilder::new(name, scope);
     let address = builder.operator_info().address;
     let alarm = Alarm::new(scope.worker().sync_activator_for(address.to_vec()));
     let activator = scope.activator_for(Rc::clone(&address));
 
     let mut inputs: Vec<Receive> = Vec::new();
+    // The senders of event time, over all inputs.
+    let mut clocks = 0;
     if let Head::Edges { ids, .. } = &head {
         for &id in ids {
             let stream =
                 streams[id].take().expect("an edge is built before the chain that reads it, and read once");
             let edge = &place.edges[id];
-            let returns = Returns { credits: Arc::clone(&edge.credits), receivers: edge.receivers };
+            let first_clock = clocks;
+            clocks += match (edge.timed, edge.partition) {
+                (false, _) => 0,
+                (true, Partition::Forward) => 1,
+                (true, Partition::Exchange) => edge.senders,
+            };
+            let forward = edge.partition == Partition::Forward;
+            let returns = Returns {
+                credits: Arc::clone(&edge.credits),
+                receivers: edge.receivers,
+                first_clock,
+                forward,
+            };
             match edge.partition {
                 Partition::Forward => {
                     let mut input = builder.new_input(stream, Pipeline);
@@ -145,8 +162,11 @@ fn build_chain<'s>(
             builder: Builder::from(port),
             credits: Arc::clone(&edge.credits),
             receivers: edge.receivers,
+            timed: output.origin.map(|origin| Timed { origin, told: Mark::default() }),
+            forward: edge.partition == Partition::Forward,
         });
     }
+    let times = Times::new(generators, firings, clocks);
     let (port, parts_stream) = builder.new_output::<Vec<Part>>();
     let parts_out = Builder::from(port);
 
@@ -192,6 +212,8 @@ fn build_chain<'s>(
                 states,
                 sinks,
                 finish,
+                times,
+                wakes: None,
                 alarm,
                 activator,
             });
@@ -229,6 +251,10 @@ type Receive = Box<dyn FnMut(&mut Queue)>;
 struct Returns {
     credits: Credits,
     receivers: usize,
+    /// Where the senders of this edge begin among all that say how far their event time has come.
+    first_clock: usize,
+    /// Whether the subtask of the same index is the only one.
+    forward: bool,
 }
 
 /// Parcels that have arrived, by epoch: those of later epochs wait here, which is the alignment of a checkpoint.
@@ -267,6 +293,18 @@ struct WayOut {
     builder: Builder<Parcel>,
     credits: Credits,
     receivers: usize,
+    /// If the output carries event time.
+    timed: Option<Timed>,
+    /// Whether all goes to the subtask of the same index.
+    forward: bool,
+}
+
+/// The event time of an output.
+struct Timed {
+    /// The `.watermarks(..)` it goes by; `None` for what arrives.
+    origin: Option<usize>,
+    /// What the receivers know.
+    told: Mark,
 }
 
 /// The parts of checkpoints in the making.
@@ -313,6 +351,9 @@ struct Subtask {
     states: Vec<StateParts>,
     sinks: Vec<Rc<dyn SinkPort>>,
     finish: Vec<FinishLoop>,
+    times: Option<Times>,
+    /// When it has asked to be woken because of time.
+    wakes: Option<Instant>,
     alarm: Alarm,
     activator: Activator,
 }
@@ -385,16 +426,21 @@ impl Subtask {
             if !self.may_go_on() {
                 return Ok(());
             }
+            if let Some(times) = &self.times {
+                driver.clock(times.now());
+            }
             match driver.step(&self.work)? {
-                Step::Worked => self.send(),
+                Step::Worked => self.send()?,
                 Step::Finished => {
-                    self.send();
+                    self.end_of_time();
+                    self.send()?;
                     self.flush_sinks();
                     *finished = true;
                     self.environment.control.source_finished(operator, self.work.subtask);
                     continue;
                 }
                 Step::Waiting => {
+                    self.pass_time()?;
                     self.flush_sinks();
                     return Ok(());
                 }
@@ -418,12 +464,22 @@ impl Subtask {
             while self.may_go_on() {
                 let Some((parcel, returns)) = queue.next(self.epoch, self.environment.aligned) else { break };
                 let sender = parcel.sender;
-                self.work.run(|| run(parcel)).map_err(|error| {
-                    let record = format!("record {} of a batch from subtask {sender}", error.record);
-                    self.work.place(error, Some(record))
-                })?;
+                match (parcel.as_signal(), &mut self.times) {
+                    (Some(signal), Some(times)) => {
+                        times.hear(returns.first_clock + if returns.forward { 0 } else { sender }, signal);
+                    }
+                    (_, times) => {
+                        if let Some(times) = times {
+                            times.begin();
+                        }
+                        self.work.run(|| run(parcel)).map_err(|error| {
+                            let record = format!("record {} of a batch from subtask {sender}", error.record);
+                            self.work.place(error, Some(record))
+                        })?;
+                    }
+                }
                 returns.credits[sender].returned(returns.receivers);
-                self.send();
+                self.send()?;
             }
             if queue.has(self.epoch) {
                 // Whoever holds us up, the sink or the next chain, wakes us.
@@ -431,6 +487,7 @@ impl Subtask {
             }
             match frontier {
                 Some(open) if open <= self.epoch.0 => {
+                    self.pass_time()?;
                     self.flush_sinks();
                     return Ok(());
                 }
@@ -443,6 +500,9 @@ impl Subtask {
                         continue;
                     }
                     if last.ending == Ending::Finished {
+                        self.end_of_time();
+                        // What windows emit comes before what aggregates give at the end.
+                        self.send()?;
                         self.finish()?;
                     }
                     return self.barrier(None, true);
@@ -451,8 +511,33 @@ impl Subtask {
         }
     }
 
+    /// All input is read, so that nothing more can come.
+    fn end_of_time(&self) {
+        if let Some(times) = &self.times {
+            times.end();
+        }
+    }
+
+    /// There is nothing to read now, which says something of event time, too.
+    fn pass_time(&mut self) -> Result<(), Error> {
+        if self.times.is_none() {
+            return Ok(());
+        }
+        self.send()?;
+        if let Some(pause) = self.times.as_ref().and_then(Times::look_again) {
+            let now = Instant::now();
+            let at = now + pause;
+            // Once is enough, however often the chain has nothing to read meanwhile.
+            if self.wakes.is_none_or(|wakes| wakes <= now || wakes > at) {
+                self.wakes = Some(at);
+                self.activator.activate_after(pause);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether neither a sink nor a following chain asks to wait.
-    fn may_go_on(&self) -> bool {
+    fn may_go_on(&mut self) -> bool {
         // All are asked, for each has to note that it is waited for.
         let mut go_on = true;
         for sink in &self.sinks {
@@ -460,6 +545,9 @@ impl Subtask {
         }
         for way in &self.ways_out {
             go_on &= !way.credits[self.work.subtask].exhausted(way.receivers);
+        }
+        if let Some(times) = &mut self.times {
+            times.may_read(go_on);
         }
         go_on
     }
@@ -470,15 +558,33 @@ impl Subtask {
         }
     }
 
-    /// Sends what the loop has put into the outputs.
-    fn send(&mut self) {
+    /// Lets windows fire, and sends what the loop has put into the outputs, and then how far event time has come.
+    fn send(&mut self) -> Result<(), Error> {
+        if let Some(times) = &mut self.times {
+            times.fire(&self.work)?;
+        }
         for (way, capability) in self.ways_out.iter_mut().zip(&self.capabilities) {
+            let after = match (&mut way.timed, &mut self.times) {
+                (Some(timed), Some(times)) => {
+                    let mark = times.mark(timed.origin);
+                    let (before, after) = mark.signals(std::mem::replace(&mut timed.told, mark));
+                    if let Some(signal) = before {
+                        tell(&mut self.scratch, signal, self.work.subtask, way.forward, way.receivers);
+                    }
+                    after
+                }
+                _ => [None, None],
+            };
             way.drain.drain(&mut self.scratch);
+            for signal in after.into_iter().flatten() {
+                tell(&mut self.scratch, signal, self.work.subtask, way.forward, way.receivers);
+            }
             if !self.scratch.is_empty() {
                 way.credits[self.work.subtask].taken(self.scratch.len());
                 way.builder.activate().session(capability).give_iterator(self.scratch.drain(..));
             }
         }
+        Ok(())
     }
 
     /// The end of the input: runs what follows the aggregates of a batch pipeline.
@@ -488,8 +594,7 @@ impl Subtask {
                 .run(run)
                 .map_err(|error| self.work.place(error, Some("the end of the input".to_owned())))?;
         }
-        self.send();
-        Ok(())
+        self.send()
     }
 
     /// The end of an epoch: begins the snapshot, has it written elsewhere, and goes on.
@@ -503,6 +608,9 @@ impl Subtask {
                 subtask: self.work.subtask,
                 splits: driver.positions()?,
             }));
+        }
+        if let Some(times) = &self.times {
+            parts.extend(times.parts(&self.work, self.environment.aligned).into_iter().map(Part::Watermark));
         }
         let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.barrier(checkpoint)).collect();
         // Given up before it came here, or unwanted: then the end of the epoch is for the sinks alone, and what has
@@ -574,4 +682,10 @@ impl Subtask {
             }
         }))
     }
+}
+
+/// Tells all receivers how far the event time of this subtask has come.
+fn tell(parcels: &mut Vec<Parcel>, signal: Signal, sender: usize, forward: bool, receivers: usize) {
+    let targets = if forward { sender..sender + 1 } else { 0..receivers };
+    parcels.extend(targets.map(|target| Parcel::signal(target, sender, signal)));
 }

@@ -132,6 +132,32 @@ impl At {
         }
     }
 
+    /// As [`check`](Self::check), but a record that fails there is skipped and counted.
+    #[inline(always)]
+    pub fn check_or_skip<R>(&self, skipped: &Skipped, result: Result<R, BoxError>) -> Option<R> {
+        match result {
+            Ok(value) => Some(value),
+            Err(cause) => {
+                skipped.count(&cause);
+                None
+            }
+        }
+    }
+
+    /// As [`call`](Self::call), for three arguments.
+    #[inline(always)]
+    pub fn call3<A, B, C, R>(
+        &mut self,
+        operator: usize,
+        a: A,
+        b: B,
+        c: C,
+        f: impl FnOnce(A, B, C) -> R,
+    ) -> R {
+        self.operator = operator;
+        f(a, b, c)
+    }
+
     /// As [`check`](Self::check), for what a sink's buffer says.
     ///
     /// # Errors

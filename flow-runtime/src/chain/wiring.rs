@@ -10,6 +10,7 @@ use super::{
     disjoint::{self, Path},
     edge::{Credit, Credits, Drain},
     state::StateParts,
+    times::{Firing, Generators, Late, WatermarkLoop},
 };
 use crate::{
     checkpoint::{CheckpointId, Compression, Restored, Store},
@@ -19,6 +20,9 @@ use crate::{
     sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort},
     source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
     state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
+    time::{Timestamp, Watermark},
+    watermark::{WatermarkStrategy, Watermarks},
+    window::{self, Windowing, Windows, lent::WindowPort},
     worker::{Control, Shared},
 };
 
@@ -71,18 +75,26 @@ pub(crate) struct ChainParts {
     pub(crate) outputs: Vec<OutputPort>,
     pub(crate) states: Vec<StateParts>,
     pub(crate) sinks: Vec<Rc<dyn SinkPort>>,
+    pub(crate) generators: Vec<Generators>,
+    pub(crate) firings: Vec<Firing>,
 }
 
 /// The engine's side of an [`Output`].
 pub(crate) struct OutputPort {
     pub(crate) edge: usize,
     pub(crate) drain: Rc<dyn Drain>,
+    /// For an output that carries event time: the `.watermarks(..)` in the chain that it goes by, `None` for what
+    /// arrives.
+    pub(crate) origin: Option<Option<usize>>,
 }
 
 /// What an edge connects.
 pub(crate) struct EdgeParts {
     pub(crate) partition: Partition,
+    pub(crate) senders: usize,
     pub(crate) receivers: usize,
+    /// Whether it carries event time.
+    pub(crate) timed: bool,
     pub(crate) credits: Credits,
 }
 
@@ -186,6 +198,8 @@ impl Wiring {
             outputs: Vec::new(),
             states: Vec::new(),
             sinks: Vec::new(),
+            generators: Vec::new(),
+            firings: Vec::new(),
             wiring: self,
         }
     }
@@ -202,6 +216,8 @@ pub struct Chain<'w> {
     outputs: Vec<OutputPort>,
     states: Vec<StateParts>,
     sinks: Vec<Rc<dyn SinkPort>>,
+    generators: Vec<Generators>,
+    firings: Vec<Firing>,
 }
 
 impl Chain<'_> {
@@ -294,6 +310,27 @@ impl Chain<'_> {
     /// receiver's; `forward` asks for the same subtask, which needs equal parallelisms on both sides and is dealt out
     /// in turn otherwise.
     pub fn output<T: Portable>(&mut self, forward: bool, parallelism: Option<usize>) -> (Output<T>, Edge<T>) {
+        self.any_output(None, forward, parallelism)
+    }
+
+    /// As [`output`](Self::output), where event time goes with the records. `origin` is the `.watermarks(..)` of this
+    /// chain by which it goes; `None` if it has arrived with them.
+    pub fn timed_output<T: Portable>(
+        &mut self,
+        origin: Option<usize>,
+        forward: bool,
+        parallelism: Option<usize>,
+    ) -> (Output<(Timestamp, T)>, Edge<(Timestamp, T)>) {
+        let origin = origin.map(|operator| self.base + operator);
+        self.any_output(Some(origin), forward, parallelism)
+    }
+
+    fn any_output<T: Portable>(
+        &mut self,
+        origin: Option<Option<usize>>,
+        forward: bool,
+        parallelism: Option<usize>,
+    ) -> (Output<T>, Edge<T>) {
         let environment = Arc::clone(&self.wiring.environment);
         let senders = self.parallelism;
         let receivers = parallelism.unwrap_or(environment.parallelism);
@@ -302,13 +339,15 @@ impl Chain<'_> {
         let credits = environment.shared.get("edge", id, || Credit::of(senders));
         self.wiring.edges.push(EdgeParts {
             partition: if forward { Partition::Forward } else { Partition::Exchange },
+            senders,
+            timed: origin.is_some(),
             // A credit counts for one sender: forward, that is one receiver's share.
             receivers: if forward { 1 } else { receivers },
             credits: Arc::clone(&credits),
         });
         let outgoing = Outgoing::new(self.wiring.worker, senders, receivers, environment.max_parallelism);
         let output = Output::new(outgoing);
-        self.outputs.push(OutputPort { edge: id, drain: Rc::new(output.clone()) });
+        self.outputs.push(OutputPort { edge: id, drain: Rc::new(output.clone()), origin });
         (output, Edge::new(id))
     }
 
@@ -319,6 +358,75 @@ impl Chain<'_> {
     {
         let (output, edge) = self.output(true, parallelism);
         (output, Stream::new(edge))
+    }
+
+    /// What gives the records their timestamps, and makes watermarks of them. `of_source` says whether the chain reads
+    /// a source, whose splits then have an event time each.
+    pub fn watermarks<S: WatermarkStrategy>(
+        &mut self,
+        operator: usize,
+        of_source: bool,
+        strategy: S,
+    ) -> Watermarks<S::Generator> {
+        let uid = self.uid(operator);
+        let reached = self.reached(&uid);
+        match Watermarks::new(strategy, of_source, reached) {
+            Ok(watermarks) => {
+                let port = Rc::new(watermarks.clone());
+                self.generators.push(Generators { operator: self.base + operator, port });
+                watermarks
+            }
+            Err((why, watermarks)) => {
+                self.wiring.error.get_or_insert(Error::Config(format!("`{uid}`: {why}")));
+                watermarks
+            }
+        }
+    }
+
+    /// How far event time had come in the restored checkpoint.
+    fn reached(&self, uid: &str) -> Option<Watermark> {
+        self.wiring.environment.restored.as_ref().and_then(|restored| restored.manifest.watermark(uid))
+    }
+
+    /// The windows of an operator, with what the restored checkpoint holds of them.
+    pub fn window<K, In, A, T, C, S>(&mut self, operator: usize, spec: S) -> Windows<K, In, S>
+    where
+        K: StoredKey,
+        In: Clone,
+        A: Windowing,
+        S: window::Definition<K, In, Assigner = A, Trigger = T, Contents = C>,
+    {
+        if let Err(error) = spec.spec().check() {
+            let uid = self.uid(operator);
+            self.wiring.error.get_or_insert(Error::Config(format!("`{uid}`: {error}")));
+        }
+        let table = self.keyed(operator);
+        Windows::unchecked(spec, table)
+    }
+
+    /// What follows a window: `run` advances it and emits what has fired. `origin` is the `.watermarks(..)` of this
+    /// chain by which it goes; `None` if event time has arrived with the records.
+    pub fn on_watermark<K, In, S>(
+        &mut self,
+        operator: usize,
+        origin: Option<usize>,
+        windows: &Windows<K, In, S>,
+        run: impl FnMut(window::Turn) -> Result<(), ChainError> + 'static,
+    ) where
+        K: StoredKey,
+        In: Clone + 'static,
+        S: window::Definition<K, In> + 'static,
+    {
+        let uid = self.uid(operator);
+        let reached = self.reached(&uid);
+        let port = Rc::new(windows.clone());
+        if let Some(watermark) = reached {
+            port.restore(watermark);
+        }
+        let late = Late { total: self.wiring.environment.control.late(&uid), seen: 0 };
+        let (operator, origin) = (self.base + operator, origin.map(|operator| self.base + operator));
+        let run: WatermarkLoop = Box::new(run);
+        self.firings.push(Firing { operator, origin, reached, before_end: reached, port, late, run });
     }
 
     /// Counts what an operator skips.
@@ -344,7 +452,8 @@ impl Chain<'_> {
         };
         let operator = self.base + operator;
         environment.control.expect_source(operator, self.parallelism);
-        let driver = Box::new(ChainSource::new(source, cx, operator, environment, run));
+        let generators = self.generators.iter().map(|generators| Rc::clone(&generators.port)).collect();
+        let driver = Box::new(ChainSource::new(source, cx, operator, environment, generators, run));
         self.head = Some(Head::Source { operator, driver });
     }
 
@@ -389,6 +498,8 @@ impl Drop for Chain<'_> {
                 outputs: std::mem::take(&mut self.outputs),
                 states: std::mem::take(&mut self.states),
                 sinks: std::mem::take(&mut self.sinks),
+                generators: std::mem::take(&mut self.generators),
+                firings: std::mem::take(&mut self.firings),
             });
         }
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::CheckpointId;
+use crate::time::Watermark;
 
 /// What a checkpoint is made of. Written last, and what makes it exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct Manifest {
     pub states: Vec<StatePart>,
     /// The transactions that are to be committed when the checkpoint is complete.
     pub sinks: Vec<SinkPart>,
+    /// How far event time had come, in pipelines that have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watermarks: Vec<WatermarkPart>,
     /// When it was written, in milliseconds since 1970 UTC.
     pub created: u64,
 }
@@ -90,6 +94,17 @@ pub struct SinkPart {
     pub file: PartFile,
 }
 
+/// How far event time had come in one subtask of an operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatermarkPart {
+    /// The operator: `.watermarks(..)`, or a window.
+    pub uid: String,
+    /// The subtask.
+    pub subtask: usize,
+    /// The watermark; none if nothing was known yet.
+    pub watermark: Option<Watermark>,
+}
+
 /// A file that a manifest names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PartFile {
@@ -120,6 +135,7 @@ impl Manifest {
             sources: Vec::new(),
             states: Vec::new(),
             sinks: Vec::new(),
+            watermarks: Vec::new(),
             created: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
         }
     }
@@ -150,6 +166,7 @@ impl Manifest {
         next.operators = self.operators.clone();
         next.sources = self.sources.clone();
         next.states = self.states.clone();
+        next.watermarks = self.watermarks.clone();
         next.sinks = self.sinks.iter().filter(|part| !dropped(part)).cloned().collect();
         next
     }
@@ -167,6 +184,12 @@ impl Manifest {
     /// The pending transactions of a sink.
     pub fn sinks<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a SinkPart> {
         self.sinks.iter().filter(move |s| s.uid == uid)
+    }
+
+    /// How far event time had come in all subtasks of an operator: what it can go on from, whatever its parallelism.
+    #[must_use]
+    pub fn watermark(&self, uid: &str) -> Option<Watermark> {
+        self.watermarks.iter().filter(|w| w.uid == uid).map(|w| w.watermark).min().flatten()
     }
 
     /// Every file that this manifest names.

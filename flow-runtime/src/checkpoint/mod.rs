@@ -51,7 +51,9 @@ pub use fingerprint::Vanished;
 pub use id::CheckpointId;
 pub use lock::Lock;
 pub(crate) use log::{NewSegment, StateLog};
-pub use manifest::{Manifest, OperatorEntry, PartFile, SinkPart, SourcePart, SplitState, StatePart};
+pub use manifest::{
+    Manifest, OperatorEntry, PartFile, SinkPart, SourcePart, SplitState, StatePart, WatermarkPart,
+};
 pub(crate) use merge::{Merge, merge_segments};
 pub use publish::Found;
 pub use restore::{Choice, Restore, RestoreRequest, Restored, Resumed, Wanted, choose};

@@ -199,6 +199,13 @@ fn report(plan: &Plan, outcome: Result<Summary, Error>) -> ExitCode {
             for (uid, count) in summary.skipped.iter().filter(|(_, count)| **count > 0) {
                 tracing::warn!(operator = uid, count, "skipped records");
             }
+            for (uid, count) in summary.late.iter().filter(|(_, count)| **count > 0) {
+                tracing::warn!(
+                    operator = uid,
+                    count,
+                    "dropped records that came after their window was over"
+                );
+            }
             let how = match summary.ending {
                 Ending::Finished => "finished",
                 Ending::Stopped => "stopped",

@@ -1,9 +1,9 @@
 //! A source and the fused chain over its batches, as the engine sees both: one step at a time.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, rc::Rc, sync::Arc, time::Duration};
 
 use super::{
-    Batch, Progress, Source, SourceContext, Split,
+    Batch, Fetched, Progress, Source, SourceContext, Split,
     feed::{Feed, Supply},
     splits::{Assigner, share},
 };
@@ -11,6 +11,7 @@ use crate::{
     chain::{ChainError, Environment, Fault, Work},
     checkpoint::SplitState,
     error::{BoxError, Error, Place},
+    watermark::{Generating, SplitRuns},
     worker::Alarm,
 };
 
@@ -37,6 +38,9 @@ pub(crate) trait SourceDriver {
     /// checkpoint does not know of is read from its beginning, even where a first start would begin at the end.
     fn assigned(&mut self) -> Result<bool, Error>;
 
+    /// The time by which splits become idle, for the next step.
+    fn clock(&mut self, now: Duration);
+
     /// Runs the chain over one batch, if there is one.
     fn step(&mut self, work: &Work) -> Result<Step, Error>;
 
@@ -53,6 +57,10 @@ pub(crate) struct ChainSource<S: Source, F> {
     feed: Option<Feed<S>>,
     assigned: bool,
     positions: BTreeMap<String, S::Split>,
+    /// Of the chain's `.watermarks(..)`.
+    generators: Vec<Rc<dyn Generating>>,
+    runs: SplitRuns,
+    now: Duration,
     run: F,
 }
 
@@ -66,6 +74,7 @@ where
         cx: SourceContext,
         operator: usize,
         environment: Arc<Environment>,
+        generators: Vec<Rc<dyn Generating>>,
         run: F,
     ) -> Self {
         let source = Arc::new(source);
@@ -77,7 +86,34 @@ where
             feed: None,
             assigned: false,
             positions: BTreeMap::new(),
+            generators,
+            runs: SplitRuns::default(),
+            now: Duration::ZERO,
             run,
+        }
+    }
+
+    /// The subtask has these splits now.
+    fn assign(&mut self, splits: Vec<S::Split>) {
+        for generators in &self.generators {
+            let open = splits.iter().filter(|split| !split.is_finished());
+            generators.assigned(open.map(Split::id).collect(), self.now);
+        }
+        self.positions.extend(splits.into_iter().map(|split| (split.id(), split)));
+        self.assigned = true;
+    }
+
+    /// Tells whose the records of a batch are.
+    fn tell_splits(&mut self, fetched: &Fetched<S::Batch, S::Split>) {
+        if self.generators.is_empty() {
+            return;
+        }
+        let SplitRuns { runs, advanced } = &mut self.runs;
+        *runs = fetched.batch.runs();
+        advanced.clear();
+        advanced.extend(fetched.advanced.iter().map(Split::id));
+        for generators in &self.generators {
+            generators.begin(Some(&self.runs), self.now);
         }
     }
 
@@ -111,8 +147,7 @@ where
         if let Some(Ok(splits)) =
             restored.as_deref().map(|splits| share(splits, self.cx.subtask, parallelism))
         {
-            self.positions.extend(splits.into_iter().map(|split: S::Split| (split.id(), split)));
-            self.assigned = true;
+            self.assign(splits);
         }
         self.feed = Some(Feed::start(
             Arc::clone(&self.source),
@@ -133,10 +168,7 @@ where
         if !self.assigned {
             // The splits are what a feed delivers first.
             match feed.poll() {
-                Ok(Supply::Assigned(splits)) => {
-                    self.positions.extend(splits.into_iter().map(|split| (split.id(), split)));
-                    self.assigned = true;
-                }
+                Ok(Supply::Assigned(splits)) => self.assign(splits),
                 Ok(_) => {}
                 Err(cause) => return Err(self.failed(cause)),
             }
@@ -144,18 +176,21 @@ where
         Ok(self.assigned)
     }
 
+    fn clock(&mut self, now: Duration) {
+        self.now = now;
+    }
+
     fn step(&mut self, work: &Work) -> Result<Step, Error> {
-        let Some(feed) = &mut self.feed else { return Ok(Step::Waiting) };
         let (mut fetched, progress) = loop {
+            let Some(feed) = &mut self.feed else { return Ok(Step::Waiting) };
             match feed.poll() {
-                Ok(Supply::Assigned(splits)) => {
-                    self.positions.extend(splits.into_iter().map(|split| (split.id(), split)));
-                }
+                Ok(Supply::Assigned(splits)) => self.assign(splits),
                 Ok(Supply::Batch(fetched, progress)) => break (fetched, progress),
                 Ok(Supply::Nothing) => return Ok(Step::Waiting),
                 Err(cause) => return Err(self.failed(cause)),
             }
         };
+        self.tell_splits(&fetched);
         let outcome = work.run(|| (self.run)(&mut fetched.batch));
         let outcome = match outcome {
             Ok(()) => match fetched.batch.error() {
@@ -181,6 +216,9 @@ where
             return Err(work.place(error, record));
         }
         for split in fetched.advanced.drain(..) {
+            if split.is_finished() {
+                self.generators.iter().for_each(|generators| generators.finished(&split.id()));
+            }
             self.positions.insert(split.id(), split);
         }
         if let Some(feed) = &mut self.feed {

@@ -9,4 +9,6 @@ pub(crate) mod splits;
 mod traits;
 
 pub(crate) use driver::{ChainSource, SourceDriver, Step};
-pub use traits::{Batch, Bounded, Fetched, Progress, Rewindable, Source, SourceContext, SourceReader, Split};
+pub use traits::{
+    Batch, Bounded, Fetched, Progress, Rewindable, Runs, Source, SourceContext, SourceReader, Split,
+};

@@ -1,6 +1,10 @@
 //! The public traits of sources.
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -17,6 +21,12 @@ pub trait Split: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
 
     /// The position, in words for error messages: `offset 17`.
     fn position(&self) -> String;
+
+    /// Whether all of it is read, so that its event time holds back no other split. A split that never ends, or does
+    /// not know its end, says `false`.
+    fn is_finished(&self) -> bool {
+        false
+    }
 }
 
 /// A buffer of records, filled by a [`SourceReader`] and iterated by the fused chain.
@@ -43,6 +53,24 @@ pub trait Batch: Send + 'static {
         let _ = index;
         None
     }
+
+    /// Whose the records are, where one batch holds those of several splits. Event time advances per split then. Without
+    /// it, all records are taken to be of the splits that [the batch advances](Fetched::advanced), and if these are
+    /// several, they share one event time.
+    ///
+    /// Asked before [`records`](Self::records), in pipelines with event time.
+    fn runs(&self) -> Option<Runs> {
+        None
+    }
+}
+
+/// Of which split the record is that a batch has given last. See [`Batch::runs`].
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    /// The ids of splits, in the order of the records: one for each run of records of the same split.
+    pub splits: Vec<String>,
+    /// The run of the record that [`Batch::records`] has given last, as an index into `splits`.
+    pub current: Arc<AtomicUsize>,
 }
 
 /// What one call of [`SourceReader::fetch`] brought.

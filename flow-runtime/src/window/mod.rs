@@ -13,6 +13,7 @@ mod assign;
 mod bounds;
 pub mod contents;
 pub mod evict;
+pub(crate) mod lent;
 mod operator;
 mod spec;
 mod state;
@@ -26,6 +27,7 @@ pub use assign::{
 };
 pub use bounds::{Bounds, GlobalWindow, Window};
 pub use evict::Evictor;
+pub use lent::{Records, Turn};
 pub use operator::{Counters, Fired, Windows, WindowsMut};
 pub use spec::{Definition, Spec, WindowsOf, windows};
 pub use state::KeyWindows;

@@ -169,7 +169,7 @@ where
 
 impl<A: Windowing, T, C> Spec<A, T, C> {
     /// Whether the arguments make sense.
-    pub(super) fn check(&self) -> Result<(), BoxError> {
+    pub(crate) fn check(&self) -> Result<(), BoxError> {
         self.assigner.check()
     }
 }

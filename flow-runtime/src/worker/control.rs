@@ -92,6 +92,7 @@ struct Phase {
     alarms: Vec<Alarm>,
     workers: Vec<Thread>,
     skipped: BTreeMap<String, Arc<AtomicU64>>,
+    late: BTreeMap<String, Arc<AtomicU64>>,
 }
 
 impl Control {
@@ -260,6 +261,16 @@ impl Control {
     /// The counter of records that an operator skips.
     pub(crate) fn skipped(&self, uid: &str) -> Arc<AtomicU64> {
         Arc::clone(self.phase().skipped.entry(uid.to_owned()).or_default())
+    }
+
+    /// The counter of records that came too late for their windows.
+    pub(crate) fn late(&self, uid: &str) -> Arc<AtomicU64> {
+        Arc::clone(self.phase().late.entry(uid.to_owned()).or_default())
+    }
+
+    /// How many records came too late for the windows of each operator.
+    pub(crate) fn late_records(&self) -> BTreeMap<String, u64> {
+        self.phase().late.iter().map(|(uid, n)| (uid.clone(), n.load(Ordering::Relaxed))).collect()
     }
 
     /// How many records each operator skipped.

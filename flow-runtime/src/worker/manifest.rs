@@ -106,6 +106,7 @@ pub(super) fn build<'s>(
                         Part::Source(part) => manifest.sources.push(part),
                         Part::State(part) => manifest.states.push(part),
                         Part::Sink(part) => manifest.sinks.push(part),
+                        Part::Watermark(part) => manifest.watermarks.push(part),
                     }
                 }
                 if let Some(capability) = current.take() {

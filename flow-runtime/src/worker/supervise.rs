@@ -41,6 +41,8 @@ pub struct Summary {
     pub checkpoints: CheckpointCounts,
     /// The records that operators skipped, by uid, in the last attempt.
     pub skipped: BTreeMap<String, u64>,
+    /// The records that came when all of their windows were over, by the uid of the window, in the last attempt.
+    pub late: BTreeMap<String, u64>,
     /// How long it ran.
     pub elapsed: Duration,
 }
@@ -143,7 +145,7 @@ pub fn run_on<D: Definition>(
         let started = Instant::now();
         let outcome = one_attempt(job, config, store, &mut restore, stop);
         let (error, progressed) = match outcome {
-            Ok(Attempt { last, restored, skipped, counts }) => {
+            Ok(Attempt { last, restored, skipped, late, counts }) => {
                 resumed_from = resumed_from.or(restored);
                 checkpoints += counts;
                 clean_up(store, config, last.ending);
@@ -154,6 +156,7 @@ pub fn run_on<D: Definition>(
                     restarts,
                     checkpoints,
                     skipped,
+                    late,
                     elapsed: began.elapsed(),
                 });
             }
@@ -220,6 +223,7 @@ struct Attempt {
     last: super::Last,
     restored: Option<CheckpointId>,
     skipped: BTreeMap<String, u64>,
+    late: BTreeMap<String, u64>,
     counts: CheckpointCounts,
 }
 
@@ -284,10 +288,10 @@ fn one_attempt<D: Definition>(
     if let Some(error) = control.take_error() {
         return Err(Failure { error, counts: control.checkpoint_counts() });
     }
-    let skipped = control.skipped_records();
+    let (skipped, late) = (control.skipped_records(), control.late_records());
     match control.last() {
         Some(last) => {
-            Ok(Attempt { last, restored: restored_id, skipped, counts: control.checkpoint_counts() })
+            Ok(Attempt { last, restored: restored_id, skipped, late, counts: control.checkpoint_counts() })
         }
         None => Err(Error::Config("the job ended although its input had not".to_owned()).into()),
     }

@@ -45,6 +45,10 @@ impl Split for RangeSplit {
     fn position(&self) -> String {
         format!("number {}", self.next)
     }
+
+    fn is_finished(&self) -> bool {
+        self.next >= self.end
+    }
 }
 
 /// Cuts a range into parts of about equal size.

@@ -5,15 +5,18 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 
-use super::{Format, KafkaError, Message, message::put_header};
-use crate::{error::BoxError, source::Batch};
+use super::{Format, KafkaError, Message, message::put_header, split::split_id};
+use crate::{
+    error::BoxError,
+    source::{Batch, Runs},
+};
 
 /// Ends a batch; large enough that a batch's fixed costs vanish, small enough that it stays in the cache.
 const MAX_BYTES: usize = 256 * 1024;
@@ -33,6 +36,8 @@ pub struct KafkaBatch<F> {
     /// The next record to be iterated, and the run that it is in.
     next: usize,
     run: usize,
+    /// The run of the record that was given last, for event time.
+    given: Arc<AtomicUsize>,
     /// The records that iteration passed over, ascending.
     skipped: Vec<usize>,
     failure: Option<BoxError>,
@@ -73,6 +78,7 @@ impl<F: Format> KafkaBatch<F> {
             runs: Vec::new(),
             next: 0,
             run: 0,
+            given: Arc::default(),
             skipped: Vec::new(),
             failure: None,
         }
@@ -157,6 +163,7 @@ impl<F: Format> Batch for KafkaBatch<F> {
             runs: &self.runs,
             next: &mut self.next,
             run: &mut self.run,
+            given: &self.given,
             skipped: &mut self.skipped,
             failure: &mut self.failure,
         }
@@ -164,6 +171,12 @@ impl<F: Format> Batch for KafkaBatch<F> {
 
     fn error(&mut self) -> Option<BoxError> {
         self.failure.take()
+    }
+
+    fn runs(&self) -> Option<Runs> {
+        self.given.store(self.run, Ordering::Relaxed);
+        let splits = self.runs.iter().map(|run| split_id(&run.topic, run.partition)).collect();
+        Some(Runs { splits, current: Arc::clone(&self.given) })
     }
 
     fn describe(&self, index: u64) -> Option<String> {
@@ -197,6 +210,7 @@ struct Records<'a, F> {
     runs: &'a [Run],
     next: &'a mut usize,
     run: &'a mut usize,
+    given: &'a AtomicUsize,
     skipped: &'a mut Vec<usize>,
     failure: &'a mut Option<BoxError>,
 }
@@ -212,6 +226,7 @@ impl<'a, F: Format> Iterator for Records<'a, F> {
             let mut run = self.runs.get(*self.run)?;
             if index == run.end {
                 *self.run += 1;
+                self.given.store(*self.run, Ordering::Relaxed);
                 run = self.runs.get(*self.run)?;
             }
             let offset = run.offset + (index - run.start) as i64;

@@ -69,9 +69,14 @@ impl KafkaSplit {
     }
 }
 
+/// What names the split of a partition.
+pub(super) fn split_id(topic: &str, partition: i32) -> String {
+    format!("{topic}-{partition}")
+}
+
 impl Split for KafkaSplit {
     fn id(&self) -> String {
-        format!("{}-{}", self.topic, self.partition)
+        split_id(&self.topic, self.partition)
     }
 
     fn position(&self) -> String {

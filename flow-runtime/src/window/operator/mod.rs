@@ -87,8 +87,13 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
     /// # Errors
     /// Arguments of the window assigner that make no sense; the error says which would.
     pub fn new(definition: S, table: Keyed<K, StateOf<K, In, S>>) -> Result<Self, BoxError> {
+        definition.spec().check()?;
+        Ok(Self::unchecked(definition, table))
+    }
+
+    /// As [`new`](Self::new), where the arguments are known to make sense or will not be used.
+    pub(crate) fn unchecked(definition: S, table: Keyed<K, StateOf<K, In, S>>) -> Self {
         let spec = definition.spec();
-        spec.check()?;
         let shared = <S::Trigger as Trigger<In, S::Window>>::AT_THE_END
             && <S::Contents as Contents<K, S::Window, In>>::MERGEABLE;
         let slices = spec.assigner.slices().filter(|_| shared);
@@ -96,7 +101,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
         let (event, processing) = (Index::default(), Index::default());
         let core =
             Core { definition, slices, firing, event, processing, indexed: false, records: PhantomData };
-        Ok(Windows { core: Rc::new(RefCell::new(core)), table })
+        Windows { core: Rc::new(RefCell::new(core)), table }
     }
 
     /// Windows over a state of their own, which is in no checkpoint: to try out a trigger or an aggregate.

@@ -73,6 +73,10 @@ impl Split for FileSplit {
             (false, None) => format!("byte {}", self.offset),
         }
     }
+
+    fn is_finished(&self) -> bool {
+        self.done
+    }
 }
 
 #[cfg(test)]

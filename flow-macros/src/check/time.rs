@@ -1,0 +1,121 @@
+//! What event time needs.
+
+use proc_macro2::Span;
+use syn::{
+    Expr, ExprClosure,
+    visit::{self, Visit},
+};
+
+use crate::{
+    diag::Errors,
+    graph::{Graph, NodeId},
+    vocab::Kind,
+};
+
+/// A window over time ends when the watermark passes it: without watermarks it would never close.
+pub(super) fn windows(graph: &Graph, errors: &mut Errors) {
+    for (id, node) in graph.nodes.iter().enumerate() {
+        let Some(window) = node.window.as_ref().filter(|window| !window.timeless()) else { continue };
+        let Some(&input) = node.inputs.first() else { continue };
+        // What is wrong with the keys is said elsewhere.
+        let stream = match graph.nodes[input].kind {
+            Kind::KeyBy => graph.nodes[input].inputs.first().copied().unwrap_or(input),
+            _ => input,
+        };
+        let Some(without) = graph.timeless(input) else { continue };
+        let (name, culprit) = (graph.stream_name(stream), graph.operator_name(without));
+        let error =
+            errors.at_span(node.span, format!("event-time window on `{name}`, which carries no event time"));
+        let record = record_name(graph, id);
+        match graph.nodes[without].kind {
+            Kind::Part => error
+                .help(format!("add `.watermarks(.., |{record}| ..)` between `{culprit}` and this window"))
+                .note("event time does not go through helper functions"),
+            Kind::Input => error
+                .help(format!("add `.watermarks(.., |{record}| ..)` between the parameter and this window"))
+                .note("event time does not go through helper functions"),
+            Kind::Window => error
+                .help(format!("add `.watermarks(.., |{record}| ..)` between the two windows"))
+                .note("the results of a window over a number of records belong to no time"),
+            Kind::Source => error
+                .help(format!("add `.watermarks(.., |{record}| ..)` between the source and this window"))
+                .note("without a watermark the window would never close"),
+            _ => error
+                .help(format!("put the window before `{culprit}`, or remove `mode = batch`"))
+                .note("with `mode = batch` an aggregate gives its results at the end, at no event time"),
+        };
+        let _ = window;
+    }
+}
+
+/// As in the closure of the key, which is about the same records.
+fn record_name(graph: &Graph, window: NodeId) -> String {
+    let key_by = graph.nodes[window].inputs.first().map(|input| &graph.nodes[*input].arguments);
+    match key_by.and_then(|arguments| arguments.last()) {
+        Some(Expr::Closure(closure)) => match closure.inputs.first() {
+            Some(syn::Pat::Ident(name)) => name.ident.to_string(),
+            _ => "record".to_owned(),
+        },
+        _ => "record".to_owned(),
+    }
+}
+
+/// A sum holds what it sums and no records, so nothing about its windows can go by the records.
+pub(super) fn by_records(graph: &Graph, errors: &mut Errors) {
+    for window in graph.nodes.iter().filter_map(|node| node.window.as_ref()) {
+        let Some((function, span)) = window.function else { continue };
+        if !matches!(function.name, "count" | "sum" | "min" | "max") {
+            continue;
+        }
+        let trigger = window.trigger.iter().map(|(_, trigger)| trigger);
+        let closure = [&window.assigner].into_iter().chain(trigger).find_map(|value| {
+            let mut closures = Closures(None);
+            closures.visit_expr(value);
+            closures.0
+        });
+        if closure.is_some() {
+            let name = function.name;
+            let of = if name == "count" { "" } else { "|record: &_| .." };
+            errors
+                .at_span(span, format!("`{name}` of windows that go by their records, of which it sees none"))
+                .help(format!("give the windows the records: `.aggregate(aggregate::{name}({of}))`"));
+        }
+    }
+}
+
+/// The first closure.
+struct Closures<'a>(Option<&'a ExprClosure>);
+
+impl<'a> Visit<'a> for Closures<'a> {
+    fn visit_expr_closure(&mut self, closure: &'a ExprClosure) {
+        self.0.get_or_insert(closure);
+        visit::visit_expr_closure(self, closure);
+    }
+}
+
+/// Two watermarks for the same records contradict each other.
+pub(super) fn once(graph: &Graph, errors: &mut Errors) {
+    for node in graph.nodes.iter().filter(|node| node.kind == Kind::Watermarks) {
+        let Some(&input) = node.inputs.first().filter(|input| graph.has_time(**input)) else { continue };
+        errors
+            .at_span(
+                node.span,
+                format!("`watermarks` on `{}`, which carries event time already", graph.stream_name(input)),
+            )
+            .help("remove one of the two");
+    }
+}
+
+/// An evictor chooses among the records of a window, and an incremental aggregate keeps none.
+pub(super) fn evictors(graph: &Graph, errors: &mut Errors) {
+    for window in graph.nodes.iter().filter_map(|node| node.window.as_ref()) {
+        let (Some((span, _)), Some((function, _))) = (&window.evictor, window.function) else { continue };
+        if function.incremental {
+            let span: Span = *span;
+            errors
+                .at_span(span, format!("an evictor before `{}`, which keeps no records", function.name))
+                .help("compute it of all records: `.evictor(..).process(|key, window, records| ..)`")
+                .note("an evictor removes records from a window before something is computed of it");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Where records carry event time: from `.watermarks(..)` to the last window, and nowhere else.
+
+use super::{Graph, NodeId};
+use crate::{parse::Mode, vocab::Kind};
+
+impl Graph {
+    /// Whether what comes out of `node` has an event time.
+    pub(crate) fn has_time(&self, node: NodeId) -> bool {
+        self.timeless(node).is_none()
+    }
+
+    /// The operator because of which what comes out of `node` has no event time.
+    pub(crate) fn timeless(&self, node: NodeId) -> Option<NodeId> {
+        let Some(&input) = self.nodes[node].inputs.first() else { return Some(node) };
+        match self.nodes[node].kind {
+            Kind::Watermarks => None,
+            // Helper functions are given records, and nothing beside.
+            Kind::Part => Some(node),
+            // The result belongs to no time but the end.
+            kind if kind.aggregate() && self.options.mode == Mode::Batch => Some(node),
+            Kind::Window if self.nodes[node].window.as_ref().is_some_and(|window| window.timeless()) => {
+                Some(node)
+            }
+            Kind::Union => self.nodes[node].inputs.iter().find_map(|input| self.timeless(*input)),
+            _ => self.timeless(input),
+        }
+    }
+
+    /// Whether event time goes into `node` with the records, because a window there or behind it needs it.
+    pub(crate) fn takes_time(&self, node: NodeId) -> bool {
+        self.nodes[node].inputs.iter().all(|input| self.has_time(*input)) && self.wants_time(node)
+    }
+
+    /// Whether anybody behind `node` needs event time.
+    pub(crate) fn gives_time(&self, node: NodeId) -> bool {
+        self.has_time(node) && self.consumers(node).any(|consumer| self.wants_time(consumer))
+    }
+
+    fn wants_time(&self, node: NodeId) -> bool {
+        match self.nodes[node].kind {
+            Kind::Window => true,
+            Kind::Watermarks | Kind::Part | Kind::Sink => false,
+            _ => self.gives_time(node),
+        }
+    }
+}

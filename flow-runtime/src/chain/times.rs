@@ -1,0 +1,178 @@
+//! How event time passes through a chain: from its inputs or generators, through its windows, to its outputs.
+//!
+//! Each window and each timed output goes by one *origin* of event time: a `.watermarks(..)` in the chain, or what
+//! arrives with the records. After each batch, the windows of an origin whose watermark has grown fire, in the order of
+//! the chain; what they emit runs through the rest of the loop; and only then the watermark goes to the outputs.
+
+use std::{
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use super::{ChainError, Work};
+use crate::{
+    checkpoint::WatermarkPart,
+    error::Error,
+    time::{Timestamp, Watermark},
+    watermark::{Generating, Mark, Minimum, Signal, WaitingClock},
+    window::{Turn, lent::WindowPort},
+};
+
+/// What follows a window: advances it, if there is a new watermark, and emits what has fired.
+pub(crate) type WatermarkLoop = Box<dyn FnMut(Turn) -> Result<(), ChainError>>;
+
+/// A `.watermarks(..)` in a chain.
+pub(crate) struct Generators {
+    pub(crate) operator: usize,
+    pub(crate) port: Rc<dyn Generating>,
+}
+
+/// A window in a chain.
+pub(crate) struct Firing {
+    pub(crate) operator: usize,
+    /// The `.watermarks(..)` it goes by; `None` for what arrives.
+    pub(crate) origin: Option<usize>,
+    /// How far it has come.
+    pub(crate) reached: Option<Watermark>,
+    /// How far it had come while there was input. Who goes on after the end finds more input; not all of it is late.
+    pub(crate) before_end: Option<Watermark>,
+    pub(crate) port: Rc<dyn WindowPort>,
+    pub(crate) late: Late,
+    pub(crate) run: WatermarkLoop,
+}
+
+/// Counts the records that came when all of their windows were over.
+pub(crate) struct Late {
+    pub(crate) total: Arc<AtomicU64>,
+    pub(crate) seen: u64,
+}
+
+impl Late {
+    /// `late` have come so far. As with records that are skipped, the log says so at each power of two.
+    fn see(&mut self, late: u64, uid: &str) {
+        if late > self.seen {
+            self.total.fetch_add(late - self.seen, Ordering::Relaxed);
+            if self.seen.checked_ilog2() < late.checked_ilog2() {
+                tracing::warn!(operator = uid, late, "dropped records that came after their window was over");
+            }
+            self.seen = late;
+        }
+    }
+}
+
+/// The event time of a chain.
+pub(crate) struct Times {
+    generators: Vec<Generators>,
+    firings: Vec<Firing>,
+    /// What arrives on the edges, if they carry event time.
+    arriving: Option<Minimum>,
+    clock: Option<WaitingClock>,
+}
+
+impl Times {
+    /// `arriving` is how many senders there are on edges that carry event time. `None` for a chain that knows none.
+    pub(crate) fn new(generators: Vec<Generators>, firings: Vec<Firing>, arriving: usize) -> Option<Self> {
+        if generators.is_empty() && firings.is_empty() && arriving == 0 {
+            return None;
+        }
+        let needs_clock = generators.iter().any(|generators| generators.port.needs_clock());
+        Some(Times {
+            generators,
+            firings,
+            arriving: (arriving > 0).then(|| Minimum::of(arriving, None)),
+            clock: needs_clock.then(WaitingClock::running),
+        })
+    }
+
+    /// A sender says something.
+    pub(crate) fn hear(&mut self, sender: usize, signal: Signal) {
+        if let Some(arriving) = &mut self.arriving {
+            arriving.hear(sender, signal);
+        }
+    }
+
+    /// Records of an edge are about to go through the loop.
+    pub(crate) fn begin(&self) {
+        let now = self.now();
+        for generators in &self.generators {
+            generators.port.begin(None, now);
+        }
+    }
+
+    /// All input is read.
+    pub(crate) fn end(&self) {
+        for generators in &self.generators {
+            generators.port.end();
+        }
+    }
+
+    /// By the clock that decides on idleness.
+    pub(crate) fn now(&self) -> Duration {
+        self.clock.as_ref().map_or(Duration::ZERO, WaitingClock::now)
+    }
+
+    /// Whether the chain could read, or is held up.
+    pub(crate) fn may_read(&mut self, may: bool) {
+        if let Some(clock) = &mut self.clock {
+            if may {
+                clock.go_on();
+            } else {
+                clock.stop();
+            }
+        }
+    }
+
+    /// When to look again, although nothing may arrive.
+    pub(crate) fn look_again(&self) -> Option<Duration> {
+        let (now, clock) = (self.now(), Timestamp::now());
+        let generators = self.generators.iter().filter_map(|generators| generators.port.ask_again(now));
+        let timers = self.firings.iter().filter_map(|firing| firing.port.next_timer());
+        // A timer is due when its time has passed, and not before.
+        generators.chain(timers.map(|time| time.since(clock) + Duration::from_millis(1))).min()
+    }
+
+    /// How far the event time of an origin has come.
+    pub(crate) fn mark(&mut self, origin: Option<usize>) -> Mark {
+        let now = self.now();
+        match origin {
+            Some(operator) => {
+                let generators = self.generators.iter().find(|generators| generators.operator == operator);
+                generators.map_or_else(Mark::default, |generators| generators.port.mark(now))
+            }
+            None => self.arriving.as_mut().map_or_else(Mark::default, Minimum::mark),
+        }
+    }
+
+    /// Lets the windows fire.
+    pub(crate) fn fire(&mut self, work: &Work) -> Result<(), Error> {
+        for i in 0..self.firings.len() {
+            let mark = self.mark(self.firings[i].origin);
+            let firing = &mut self.firings[i];
+            let new = mark.watermark.filter(|new| firing.reached.is_none_or(|reached| *new > reached));
+            work.run(|| (firing.run)(Turn::new(new, Timestamp::now())))
+                .map_err(|error| work.place(error, Some("a result of a window".to_owned())))?;
+            firing.reached = firing.reached.max(new);
+            firing.before_end = firing.before_end.max(new.filter(|new| *new < Watermark::MAX));
+            firing.late.see(firing.port.late(), &work.uids[firing.operator]);
+        }
+        Ok(())
+    }
+
+    /// What a checkpoint remembers. A chain that runs ahead of its barriers, as at-least-once lets it, does not know
+    /// how far it had come: its windows begin anew then.
+    pub(crate) fn parts(&self, work: &Work, aligned: bool) -> Vec<WatermarkPart> {
+        let part = |operator: usize, watermark| WatermarkPart {
+            uid: work.uids[operator].to_string(),
+            subtask: work.subtask,
+            watermark,
+        };
+        let generators =
+            self.generators.iter().map(|generators| part(generators.operator, generators.port.reached()));
+        let firings = self.firings.iter().map(|firing| part(firing.operator, firing.before_end));
+        generators.chain(firings).filter(|_| aligned).collect()
+    }
+}

@@ -1,0 +1,469 @@
+//! The generators of one `.watermarks(..)` in one subtask: one per split.
+
+use std::{
+    cell::{RefCell, RefMut},
+    collections::HashMap,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use super::{IntoTimestamp, Mark, WatermarkGenerator, WatermarkStrategy, minimum::combine};
+use crate::{
+    error::BoxError,
+    source::Runs,
+    time::{Timestamp, Watermark},
+};
+
+/// A handle to the generators of one operator in one subtask; the chain's loop borrows it for each batch.
+#[derive(Debug)]
+pub struct Watermarks<G>(Rc<RefCell<Stamping<G>>>);
+
+impl<G> Clone for Watermarks<G> {
+    fn clone(&self) -> Self {
+        Watermarks(Rc::clone(&self.0))
+    }
+}
+
+impl<G: WatermarkGenerator> Watermarks<G> {
+    /// `per_split` says whether the chain reads a source. `reached` is what a checkpoint knows to have been reached.
+    ///
+    /// # Errors
+    /// What is wrong with the strategy; then it goes by what it could understand.
+    pub(crate) fn new<S>(
+        strategy: S,
+        per_split: bool,
+        reached: Option<Watermark>,
+    ) -> Result<Self, (BoxError, Self)>
+    where
+        S: WatermarkStrategy<Generator = G>,
+    {
+        let wrong = strategy.check().err();
+        let mut stamping = Stamping {
+            groups: Vec::new(),
+            by_split: HashMap::new(),
+            current: 0,
+            runs: Vec::new(),
+            run: None,
+            limit: i64::MAX,
+            idleness: strategy.idleness(),
+            max_ahead: strategy.max_ahead(),
+            period: strategy.period(),
+            known: !per_split,
+            restored: reached,
+            seen: reached,
+            reached,
+            ended: false,
+            make: Box::new(move || strategy.generator()),
+        };
+        if !per_split {
+            stamping.add_group(Duration::ZERO, 1);
+        }
+        let watermarks = Watermarks(Rc::new(RefCell::new(stamping)));
+        match wrong {
+            None => Ok(watermarks),
+            Some(why) => Err((why, watermarks)),
+        }
+    }
+
+    /// For the time of one batch.
+    #[inline]
+    #[must_use]
+    pub fn borrow_mut(&self) -> RefMut<'_, Stamping<G>> {
+        self.0.borrow_mut()
+    }
+}
+
+/// What the loop borrows: takes the timestamps of records.
+pub struct Stamping<G> {
+    /// Of one split each; splits whose records come mixed share one. `None` where all splits are read to their end.
+    groups: Vec<Option<Group<G>>>,
+    by_split: HashMap<String, usize>,
+    /// The group of the record that the loop is at.
+    current: usize,
+    /// Where a batch holds records of several splits: the group of each of its runs, and the run of the current record.
+    runs: Vec<usize>,
+    run: Option<Arc<AtomicUsize>>,
+    /// The highest timestamp allowed.
+    limit: i64,
+    idleness: Option<Duration>,
+    max_ahead: Option<Duration>,
+    period: Option<Duration>,
+    /// Whether the subtask knows its splits; until then it cannot be idle.
+    known: bool,
+    restored: Option<Watermark>,
+    /// The highest of all splits, also of those that are read to their end.
+    seen: Option<Watermark>,
+    /// What was said last.
+    reached: Option<Watermark>,
+    ended: bool,
+    make: Box<dyn Fn() -> G>,
+}
+
+struct Group<G> {
+    generator: G,
+    watermark: Option<Watermark>,
+    /// When the last record came, by the clock of the chain.
+    active: Duration,
+    /// How many splits are not read to their end.
+    splits: usize,
+}
+
+impl<G> std::fmt::Debug for Stamping<G> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stamping").field("reached", &self.reached).finish_non_exhaustive()
+    }
+}
+
+impl<G: WatermarkGenerator> Stamping<G> {
+    /// Takes the timestamp of the record that the batch has given last.
+    ///
+    /// # Errors
+    /// When there is none, or it is too far ahead.
+    #[inline(always)]
+    pub fn stamp(&mut self, time: impl IntoTimestamp) -> Result<Timestamp, BoxError> {
+        let stamp = time.stamp()?;
+        if stamp.time.as_millis() > self.limit {
+            return Err(self.too_far_ahead(stamp.time));
+        }
+        let group = match &self.run {
+            None => self.current,
+            Some(run) => self.runs.get(run.load(Ordering::Relaxed)).copied().unwrap_or(self.current),
+        };
+        if let Some(Some(group)) = self.groups.get_mut(group) {
+            group.generator.on_record(stamp);
+        }
+        Ok(stamp.time)
+    }
+
+    #[cold]
+    fn too_far_ahead(&self, time: Timestamp) -> BoxError {
+        format!(
+            "the timestamp {time} is more than {:?} ahead of this machine's clock",
+            self.max_ahead.unwrap_or_default()
+        )
+        .into()
+    }
+
+    fn add_group(&mut self, now: Duration, splits: usize) -> usize {
+        let generator = (self.make)();
+        self.groups.push(Some(Group { generator, watermark: self.restored, active: now, splits }));
+        self.groups.len() - 1
+    }
+
+    fn group_of(&mut self, split: &str, now: Duration) -> usize {
+        match self.by_split.get(split) {
+            Some(group) => *group,
+            None => {
+                let group = self.add_group(now, 1);
+                self.by_split.insert(split.to_owned(), group);
+                group
+            }
+        }
+    }
+
+    /// Splits whose records come mixed get one generator: which record is whose cannot be told.
+    fn join<'s>(&mut self, splits: impl Iterator<Item = &'s str>, now: Duration) -> usize {
+        let groups: Vec<usize> = splits.map(|split| self.group_of(split, now)).collect();
+        let Some(&first) = groups.first() else { return 0 };
+        for other in groups {
+            if other == first {
+                continue;
+            }
+            if let Some(gone) = self.groups[other].take()
+                && let Some(group) = &mut self.groups[first]
+            {
+                group.splits += gone.splits;
+                group.watermark = group.watermark.min(gone.watermark);
+            }
+            for group in self.by_split.values_mut().filter(|group| **group == other) {
+                *group = first;
+            }
+        }
+        first
+    }
+}
+
+/// The splits of a batch's records.
+#[derive(Debug, Default)]
+pub(crate) struct SplitRuns {
+    /// Whose each record is, if they are of several.
+    pub(crate) runs: Option<Runs>,
+    /// The splits that the batch advances.
+    pub(crate) advanced: Vec<String>,
+}
+
+/// What the engine needs of the generators, whatever their type.
+pub(crate) trait Generating {
+    /// The subtask has these splits.
+    fn assigned(&self, splits: Vec<String>, now: Duration);
+    /// A batch is about to go through the loop.
+    fn begin(&self, batch: Option<&SplitRuns>, now: Duration);
+    /// A split is read to its end.
+    fn finished(&self, split: &str);
+    /// All input is read.
+    fn end(&self);
+    /// How far event time has come.
+    fn mark(&self, now: Duration) -> Mark;
+    /// What a checkpoint remembers: how far event time had come while there was input.
+    fn reached(&self) -> Option<Watermark>;
+    /// When to ask again, although nothing may come.
+    fn ask_again(&self, now: Duration) -> Option<Duration>;
+    /// Whether time counts.
+    fn needs_clock(&self) -> bool;
+}
+
+impl<G: WatermarkGenerator> Generating for Watermarks<G> {
+    fn assigned(&self, splits: Vec<String>, now: Duration) {
+        let mut stamping = self.0.borrow_mut();
+        stamping.known = true;
+        for split in splits {
+            stamping.group_of(&split, now);
+        }
+        // What is found later begins with nothing.
+        stamping.restored = None;
+    }
+
+    fn begin(&self, batch: Option<&SplitRuns>, now: Duration) {
+        let mut stamping = self.0.borrow_mut();
+        let stamping = &mut *stamping;
+        if let Some(ahead) = stamping.max_ahead {
+            let latest = SystemTime::now().checked_add(ahead).and_then(|latest| latest.stamp().ok());
+            stamping.limit = latest.map_or(i64::MAX, |latest| latest.time.as_millis());
+        }
+        stamping.runs.clear();
+        stamping.run = None;
+        let Some(batch) = batch else {
+            stamping.touch(0, now);
+            return;
+        };
+        match (&batch.runs, &batch.advanced[..]) {
+            (None, []) => {
+                // A source that has no positions.
+                let all: Vec<String> = stamping.by_split.keys().cloned().collect();
+                stamping.current = stamping.join(all.iter().map(String::as_str), now);
+                stamping.touch(stamping.current, now);
+            }
+            (None, advanced) => {
+                stamping.current = stamping.join(advanced.iter().map(String::as_str), now);
+                stamping.touch(stamping.current, now);
+            }
+            (Some(runs), _) => {
+                for split in &runs.splits {
+                    let group = stamping.group_of(split, now);
+                    stamping.touch(group, now);
+                    stamping.runs.push(group);
+                }
+                stamping.run = Some(Arc::clone(&runs.current));
+            }
+        }
+    }
+
+    fn finished(&self, split: &str) {
+        let mut stamping = self.0.borrow_mut();
+        let stamping = &mut *stamping;
+        let Some(group) = stamping.by_split.remove(split) else { return };
+        if let Some(Some(last)) = stamping.groups.get_mut(group) {
+            last.splits -= 1;
+            if last.splits == 0 {
+                let watermark = last.watermark.max(last.generator.watermark());
+                stamping.seen = stamping.seen.max(watermark);
+                stamping.groups[group] = None;
+            }
+        }
+    }
+
+    fn end(&self) {
+        self.0.borrow_mut().ended = true;
+    }
+
+    fn mark(&self, now: Duration) -> Mark {
+        let mut stamping = self.0.borrow_mut();
+        let stamping = &mut *stamping;
+        if stamping.ended {
+            return Mark { watermark: Some(Watermark::MAX), idle: false };
+        }
+        if !stamping.known {
+            return Mark { watermark: stamping.reached, idle: false };
+        }
+        for group in stamping.groups.iter_mut().flatten() {
+            group.watermark = group.watermark.max(group.generator.watermark());
+            stamping.seen = stamping.seen.max(group.watermark);
+        }
+        let idleness = stamping.idleness;
+        let mut mark = combine(stamping.groups.iter().flatten().map(|group| Mark {
+            watermark: group.watermark,
+            idle: idleness.is_some_and(|span| now.saturating_sub(group.active) >= span),
+        }));
+        if mark.idle {
+            mark.watermark = stamping.seen;
+        }
+        stamping.reached = stamping.reached.max(mark.watermark);
+        Mark { watermark: stamping.reached, idle: mark.idle }
+    }
+
+    fn reached(&self) -> Option<Watermark> {
+        self.0.borrow().reached
+    }
+
+    fn ask_again(&self, now: Duration) -> Option<Duration> {
+        let stamping = self.0.borrow();
+        if stamping.ended {
+            return None;
+        }
+        let idle = stamping.idleness.and_then(|span| {
+            let spans =
+                stamping.groups.iter().flatten().map(|group| (group.active + span).saturating_sub(now));
+            spans.filter(|left| !left.is_zero()).min()
+        });
+        [idle, stamping.period].into_iter().flatten().min()
+    }
+
+    fn needs_clock(&self) -> bool {
+        self.0.borrow().idleness.is_some()
+    }
+}
+
+impl<G> Stamping<G> {
+    fn touch(&mut self, group: usize, now: Duration) {
+        if let Some(Some(group)) = self.groups.get_mut(group) {
+            group.active = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::*, *};
+    use crate::watermark::strategy::Newest;
+
+    const NOW: Duration = Duration::ZERO;
+
+    fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn generators(
+        strategy: impl WatermarkStrategy<Generator = Newest>,
+        splits: &[&str],
+    ) -> Watermarks<Newest> {
+        let generators = Watermarks::new(strategy, true, None).unwrap();
+        generators.assigned(splits.iter().map(|split| (*split).to_owned()).collect(), NOW);
+        generators
+    }
+
+    /// A batch of one split.
+    fn read(generators: &Watermarks<Newest>, split: &str, times: &[i64], now: Duration) {
+        let batch = SplitRuns { runs: None, advanced: vec![split.to_owned()] };
+        generators.begin(Some(&batch), now);
+        for time in times {
+            generators.borrow_mut().stamp(*time).unwrap();
+        }
+    }
+
+    fn watermark(generators: &Watermarks<Newest>) -> Option<Watermark> {
+        generators.mark(NOW).watermark
+    }
+
+    fn at(ms: i64) -> Option<Watermark> {
+        Some(Watermark::new(Timestamp::from_millis(ms)))
+    }
+
+    #[test]
+    fn the_minimum_over_splits_counts() {
+        let generators = generators(bounded(s(1)), &["a", "b"]);
+        read(&generators, "a", &[10_000, 12_000, 11_000], NOW);
+        assert_eq!(watermark(&generators), None, "`b` may hold anything");
+        read(&generators, "b", &[5_000], NOW);
+        assert_eq!(watermark(&generators), at(3_999));
+        generators.finished("b");
+        assert_eq!(watermark(&generators), at(10_999));
+        generators.finished("a");
+        assert_eq!(generators.mark(NOW), Mark { watermark: at(10_999), idle: true });
+        generators.end();
+        assert_eq!(watermark(&generators), Some(Watermark::MAX));
+        assert_eq!(generators.reached(), at(10_999));
+    }
+
+    #[test]
+    fn a_subtask_without_splits_is_idle_once_it_knows() {
+        let generators = Watermarks::new(monotonous(), true, None).unwrap();
+        assert_eq!(generators.mark(NOW), Mark::default());
+        generators.assigned(Vec::new(), NOW);
+        assert_eq!(generators.mark(NOW), Mark { watermark: None, idle: true });
+    }
+
+    #[test]
+    fn runs_say_whose_record_it_is() {
+        let generators = generators(monotonous(), &["a", "b"]);
+        let splits = ["a", "b", "a"].map(str::to_owned).to_vec();
+        let runs = Runs { splits, ..Runs::default() };
+        let current = Arc::clone(&runs.current);
+        generators.begin(Some(&SplitRuns { runs: Some(runs), advanced: Vec::new() }), NOW);
+        for (run, time) in [(0, 10), (1, 20), (2, 15), (2, 40)] {
+            current.store(run, Ordering::Relaxed);
+            generators.borrow_mut().stamp(i64::from(time)).unwrap();
+        }
+        assert_eq!(watermark(&generators), at(19));
+        generators.finished("b");
+        assert_eq!(watermark(&generators), at(39));
+    }
+
+    #[test]
+    fn splits_that_come_mixed_share_a_generator() {
+        let generators = generators(monotonous(), &["a", "b", "c"]);
+        read(&generators, "c", &[1_000], NOW);
+        let batch = SplitRuns { runs: None, advanced: vec!["a".to_owned(), "b".to_owned()] };
+        generators.begin(Some(&batch), NOW);
+        generators.borrow_mut().stamp(7i64).unwrap();
+        assert_eq!(watermark(&generators), at(6));
+        generators.finished("a");
+        assert_eq!(watermark(&generators), at(6), "`b` is still there");
+        generators.finished("b");
+        assert_eq!(watermark(&generators), at(999));
+    }
+
+    #[test]
+    fn a_split_without_records_becomes_idle_and_wakes() {
+        let generators = generators(bounded(s(0)).with_idleness(s(10)), &["a", "b"]);
+        read(&generators, "a", &[100], s(1));
+        assert_eq!(generators.mark(s(9)).watermark, None);
+        assert_eq!(generators.ask_again(s(9)), Some(s(1)));
+        assert_eq!(generators.mark(s(10)), Mark { watermark: at(99), idle: false });
+        assert_eq!(generators.mark(s(11)), Mark { watermark: at(99), idle: true });
+        assert_eq!(generators.ask_again(s(11)), None);
+        read(&generators, "b", &[50], s(12));
+        assert_eq!(generators.mark(s(12)), Mark { watermark: at(99), idle: false });
+    }
+
+    #[test]
+    fn a_timestamp_too_far_ahead_is_an_error() {
+        let generators = Watermarks::new(monotonous().with_max_ahead(s(3600)), false, None).unwrap();
+        generators.begin(None, NOW);
+        let error = generators.borrow_mut().stamp(i64::MAX - 1).unwrap_err().to_string();
+        assert!(error.contains("ahead of this machine's clock"), "{error}");
+        assert_eq!(watermark(&generators), None);
+        generators.borrow_mut().stamp(1_000i64).unwrap();
+        assert_eq!(watermark(&generators), at(999));
+    }
+
+    #[test]
+    fn what_a_strategy_is_told_wrongly_is_said() {
+        let short = monotonous().with_idleness(Duration::from_millis(1));
+        let (why, _) = Watermarks::new(short, true, None).expect_err("wrong");
+        assert!(why.to_string().contains("10ms"), "{why}");
+    }
+
+    #[test]
+    fn a_restored_watermark_is_said_at_once() {
+        let generators = Watermarks::new(monotonous(), true, at(70)).unwrap();
+        assert_eq!(watermark(&generators), at(70));
+        generators.assigned(vec!["a".to_owned()], NOW);
+        assert_eq!(watermark(&generators), at(70));
+        read(&generators, "a", &[60], NOW);
+        assert_eq!(watermark(&generators), at(70), "never back");
+    }
+}

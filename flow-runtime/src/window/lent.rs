@@ -1,0 +1,202 @@
+//! Windows and generated loops: what goes in is owned, and what comes out is lent in the form in which it came.
+
+use std::{cell::OnceCell, rc::Rc, slice};
+
+use super::{Definition, Windows, WindowsMut, aggregate, contents};
+use crate::{
+    error::BoxError,
+    record::{Lend, Lending, Plain},
+    state::{Key, StoredKey},
+    time::{Timestamp, Watermark},
+};
+
+/// What an operator with windows does after each batch: it gives what has fired, goes on to a new watermark, and looks
+/// at the clock.
+#[derive(Debug)]
+pub struct Turn {
+    watermark: Option<Watermark>,
+    now: Option<Timestamp>,
+}
+
+/// Results that are held at a time.
+const RESULTS: usize = 1024;
+
+impl Turn {
+    /// To a new watermark, if there is one, by the given clock.
+    pub(crate) fn new(watermark: Option<Watermark>, now: Timestamp) -> Self {
+        Turn { watermark, now: Some(now) }
+    }
+}
+
+impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
+    /// Puts a record into its windows; one that is late for all of them is dropped and counted.
+    ///
+    /// # Errors
+    /// Those of the user's functions.
+    #[inline(always)]
+    pub fn put<Q: Key<Stored = K>>(&mut self, key: &Q, time: Timestamp, record: In) -> Result<(), BoxError> {
+        self.add(key, time, record).map(drop)
+    }
+
+    /// Lets some windows fire. Returns false when nothing is left to do; otherwise there may be
+    /// [results](Self::fired).
+    ///
+    /// # Errors
+    /// Those of the user's functions.
+    pub fn turn(&mut self, turn: &mut Turn) -> Result<bool, BoxError> {
+        if let Some(watermark) = turn.watermark {
+            if !self.advance_some(watermark, RESULTS)? {
+                turn.watermark = None;
+            }
+            return Ok(true);
+        }
+        let Some(now) = turn.now.take() else { return Ok(false) };
+        self.advance_processing_time(now)?;
+        Ok(true)
+    }
+}
+
+/// What the engine needs of windows, whatever their types.
+pub(crate) trait WindowPort {
+    /// Goes on where a checkpoint was.
+    fn restore(&self, watermark: Watermark);
+    /// When the clock makes something due.
+    fn next_timer(&self) -> Option<Timestamp>;
+    /// How many records were late for all of their windows.
+    fn late(&self) -> u64;
+}
+
+impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In, S> {
+    fn restore(&self, watermark: Watermark) {
+        self.restore_watermark(watermark);
+    }
+
+    fn next_timer(&self) -> Option<Timestamp> {
+        self.next_processing_timer()
+    }
+
+    fn late(&self) -> u64 {
+        self.counters().late_dropped
+    }
+}
+
+/// The number of records, of which none is kept.
+#[must_use]
+pub fn window_count() -> aggregate::Count {
+    aggregate::count()
+}
+
+/// The sum of values.
+#[must_use]
+pub fn window_sum() -> aggregate::Total<aggregate::Itself> {
+    aggregate::sum(aggregate::Itself)
+}
+
+/// The smallest of values.
+#[must_use]
+pub fn window_min() -> aggregate::Min<aggregate::Itself> {
+    aggregate::min(aggregate::Itself)
+}
+
+/// The largest of values.
+#[must_use]
+pub fn window_max() -> aggregate::Max<aggregate::Itself> {
+    aggregate::max(aggregate::Itself)
+}
+
+/// What `.process(..)` is computed of, in the loop that follows.
+pub fn all_records<K, W, In: Clone>(
+    _: &K,
+    _: &W,
+    records: contents::Records<'_, In>,
+) -> Option<Vec<(Timestamp, In)>> {
+    Some(records.timed().map(|(time, record)| (time, record.clone())).collect())
+}
+
+/// A function that is given when its types are known.
+#[derive(Debug)]
+pub struct Later<A, F>(Rc<OnceCell<F>>, std::marker::PhantomData<A>);
+
+/// A function of two values that is given [later](Later), but before it is called.
+pub fn later<A, F: Fn(A, A) -> A>() -> (Later<A, F>, impl Fn(A, A) -> A) {
+    let function = Rc::new(OnceCell::<F>::new());
+    let called = Rc::clone(&function);
+    let call = move |a, b| called.get().expect("it was given before the job began")(a, b);
+    (Later(function, std::marker::PhantomData), call)
+}
+
+impl<A, F: Fn(A, A) -> A> Later<A, F> {
+    /// Gives the function.
+    pub fn is(self, function: F) {
+        let _ = self.0.set(function);
+    }
+}
+
+/// The records of a window, laid down to be lent.
+#[derive(Debug)]
+pub struct Places<T: Lend>(Vec<(Timestamp, T::Place)>);
+
+impl<T: Lend> Places<T> {
+    /// To the closure of `.process(..)`.
+    pub fn lend(&mut self) -> Records<'_, T> {
+        Records(self.0.iter_mut())
+    }
+}
+
+/// The records of a window that fires, for the closure of `.process(..)`: the earliest first; those of the same time in
+/// the order in which they came.
+#[derive(Debug)]
+pub struct Records<'w, T: Lend>(slice::IterMut<'w, (Timestamp, T::Place)>);
+
+impl<'w, T: Lend> Records<'w, T> {
+    /// With their event times.
+    pub fn timed(self) -> impl Iterator<Item = (Timestamp, T::Lent<'w>)> {
+        self.0.map(|(time, place)| (*time, T::lend(place)))
+    }
+}
+
+impl<'w, T: Lend> Iterator for Records<'w, T> {
+    type Item = T::Lent<'w>;
+
+    #[inline]
+    fn next(&mut self) -> Option<T::Lent<'w>> {
+        self.0.next().map(|(_, place)| T::lend(place))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<T: Lend> ExactSizeIterator for Records<'_, T> {}
+
+/// As [`LendRecord`](crate::record::LendRecord), for all records of a window.
+pub trait LendRecords {
+    /// What is lent.
+    type Lend: Lend;
+    /// Lays them down.
+    fn places(self) -> Places<Self::Lend>;
+}
+
+impl<T: Lend> LendRecords for Lending<Vec<(Timestamp, T)>> {
+    type Lend = T;
+    fn places(self) -> Places<T> {
+        Places(self.into_inner().into_iter().map(|(time, record)| (time, record.place())).collect())
+    }
+}
+
+/// As [`LendPlain`](crate::record::LendPlain), for all records of a window.
+pub trait LendPlains {
+    /// What is lent.
+    type Lend: Lend;
+    /// Lays them down.
+    fn places(self) -> Places<Self::Lend>;
+}
+
+impl<T: 'static> LendPlains for &mut Lending<Vec<(Timestamp, T)>> {
+    type Lend = Plain<T>;
+    fn places(self) -> Places<Plain<T>> {
+        let records = self.take().into_iter();
+        Places(records.map(|(time, record)| (time, Plain(record).place())).collect())
+    }
+}

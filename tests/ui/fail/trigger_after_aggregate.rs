@@ -1,0 +1,11 @@
+use flow::{collection::range, file, pipeline, window::{count, trigger}};
+
+#[pipeline]
+fn p() {
+    let numbers = source(range(0..9)).key_by(|n| n % 2);
+    numbers.window(count(5)).count().trigger(trigger::count(3)).sink(file::to_tsv("out"));
+}
+
+fn main() {
+    flow::run(p);
+}

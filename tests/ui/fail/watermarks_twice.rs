@@ -1,0 +1,12 @@
+use flow::{collection::range, file, pipeline, watermark::monotonous, window::tumbling};
+
+#[pipeline]
+fn p() {
+    let numbers = source(range(0..9)).watermarks(monotonous(), |n| *n);
+    let again = numbers.map(|n| n + 1).watermarks(monotonous(), |n| *n).key_by(|n| n % 2);
+    again.window(tumbling("1h")).count().sink(file::to_tsv("out"));
+}
+
+fn main() {
+    flow::run(p);
+}
