@@ -20,7 +20,7 @@ pub(super) fn captures(
     elsewhere: &[NodeId],
 ) -> (TokenStream, TokenStream) {
     let (mut before, mut inside) = (TokenStream::new(), TokenStream::new());
-    let uses = |name| functions.iter().any(|function| mentioned(name, *function));
+    let uses = |name| functions.iter().any(|function| mentioned(name, function));
     let used_later = |name| {
         elsewhere
             .iter()

@@ -20,7 +20,7 @@ use crate::{
     sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort},
     source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
     state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
-    time::{Timestamp, Watermark},
+    time::Watermark,
     watermark::{WatermarkStrategy, Watermarks},
     window::{self, Windowing, Windows, lent::WindowPort},
     worker::{Control, Shared},
@@ -313,14 +313,14 @@ impl Chain<'_> {
         self.any_output(None, forward, parallelism)
     }
 
-    /// As [`output`](Self::output), where event time goes with the records. `origin` is the `.watermarks(..)` of this
+    /// As [`output`](Self::output), where event time goes with the records: `T` is a pair of it and the record. `origin` is the `.watermarks(..)` of this
     /// chain by which it goes; `None` if it has arrived with them.
     pub fn timed_output<T: Portable>(
         &mut self,
         origin: Option<usize>,
         forward: bool,
         parallelism: Option<usize>,
-    ) -> (Output<(Timestamp, T)>, Edge<(Timestamp, T)>) {
+    ) -> (Output<T>, Edge<T>) {
         let origin = origin.map(|operator| self.base + operator);
         self.any_output(Some(origin), forward, parallelism)
     }
