@@ -1,22 +1,59 @@
 //! The state of a key: its open windows.
 
+mod few;
+
 use std::cell::Cell;
 
+use few::Few;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Bounds, Window, timers::Timers, timers::Times};
+use super::{
+    Bounds, Window,
+    timers::{Timers, Times},
+};
 use crate::time::Timestamp;
 
 /// The open windows of a key, which are the value that a checkpoint holds for it.
 #[derive(Clone, Debug)]
 pub struct KeyWindows<W, H, S> {
     /// In ascending order. Where windows share slices, those.
-    pub(super) open: Vec<Open<W, H, S>>,
+    pub(super) open: Few<Open<W, H, S>>,
     /// Where windows share slices: the maximum timestamp of the next one that fires.
     pub(super) next: Option<Timestamp>,
     /// When the indices of timers lead here. Not part of the state.
-    pub(super) event: Cell<Option<Timestamp>>,
-    pub(super) processing: Cell<Option<Timestamp>>,
+    pub(super) event: Indexed,
+    pub(super) processing: Indexed,
+}
+
+/// Under which time an index leads to a key, if it does.
+#[derive(Clone, Debug)]
+pub(super) struct Indexed(Cell<Timestamp>);
+
+impl Indexed {
+    /// No timer is for the beginning of time.
+    const NOT: Timestamp = Timestamp::MIN;
+
+    #[inline(always)]
+    pub(super) fn get(&self) -> Option<Timestamp> {
+        Some(self.0.get()).filter(|time| *time != Self::NOT)
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&self, time: Option<Timestamp>) {
+        self.0.set(time.unwrap_or(Self::NOT));
+    }
+
+    /// Whether the index does not lead here until `time`, or later.
+    #[inline(always)]
+    pub(super) fn is_after(&self, time: Timestamp) -> bool {
+        self.get().is_none_or(|indexed| time < indexed)
+    }
+}
+
+impl Default for Indexed {
+    fn default() -> Self {
+        Indexed(Cell::new(Self::NOT))
+    }
 }
 
 /// An open window.
@@ -32,7 +69,7 @@ pub(super) struct Open<W, H, S> {
 impl<W, H, S> Default for KeyWindows<W, H, S> {
     #[inline]
     fn default() -> Self {
-        KeyWindows { open: Vec::new(), next: None, event: Cell::new(None), processing: Cell::new(None) }
+        KeyWindows { open: Few::None, next: None, event: Indexed::default(), processing: Indexed::default() }
     }
 }
 
@@ -94,13 +131,13 @@ impl<'de, W: Bounds, H: Deserialize<'de>, S: Deserialize<'de>> Deserialize<'de> 
 
 impl<W: Bounds, H: Serialize, S: Serialize> Serialize for KeyWindows<W, H, S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        (self.next, &self.open).serialize(serializer)
+        (self.next, &self.open[..]).serialize(serializer)
     }
 }
 
 impl<'de, W: Bounds, H: Deserialize<'de>, S: Deserialize<'de>> Deserialize<'de> for KeyWindows<W, H, S> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (next, open) = Deserialize::deserialize(deserializer)?;
-        Ok(KeyWindows { open, next, event: Cell::new(None), processing: Cell::new(None) })
+        let (next, open): (_, Vec<_>) = Deserialize::deserialize(deserializer)?;
+        Ok(KeyWindows { open: open.into(), next, ..KeyWindows::default() })
     }
 }

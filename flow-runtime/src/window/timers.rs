@@ -17,8 +17,9 @@ pub(super) enum Times {
     #[default]
     None,
     One(Timestamp),
-    /// Two or more, the last one first.
-    Many(Vec<Timestamp>),
+    /// Two or more, the last one first. Boxed, since they are rare and there are two of these per window.
+    #[allow(clippy::box_collection)]
+    Many(Box<Vec<Timestamp>>),
 }
 
 impl Times {
@@ -43,7 +44,7 @@ impl Times {
     #[cold]
     fn insert_more(&mut self, time: Timestamp) {
         if let Times::One(one) = *self {
-            *self = Times::Many(vec![one]);
+            *self = Times::Many(Box::new(vec![one]));
         }
         if let Times::Many(times) = self
             && let Err(at) = times.binary_search_by(|other| time.cmp(other))

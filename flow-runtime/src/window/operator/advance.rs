@@ -142,7 +142,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         }
         let spec = self.definition.spec();
         let mut over = false;
-        for open in &mut state.open {
+        for open in state.open.iter_mut() {
             while let Some(timer) = open.timers.event.pop_until(time) {
                 let result =
                     self.firing.ask(open, |window, cx| spec.trigger.on_event_time(timer, window, cx));
@@ -167,7 +167,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         time: Timestamp,
     ) -> Result<(), BoxError> {
         let spec = self.definition.spec();
-        for open in &mut state.open {
+        for open in state.open.iter_mut() {
             while let Some(timer) = open.timers.processing.pop_until(time) {
                 let result =
                     self.firing.ask(open, |window, cx| spec.trigger.on_processing_time(timer, window, cx));

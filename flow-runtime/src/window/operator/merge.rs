@@ -38,15 +38,10 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         let mut joined = state.open.iter().enumerate().filter(|(_, open)| joins(open)).map(|(at, _)| at);
         match (joined.next(), joined.next()) {
             (None, _) => {}
-            (Some(at), None) if state.open[at].window == session => {}
-            (Some(at), None) => {
-                let mut open = state.open.remove(at);
-                open.window = session;
-                core.merged(open, Vec::new(), state);
-            }
+            (Some(at), None) => core.prolong(session, at, state),
             _ => {
-                let others: Vec<_> = state.open.extract_if(.., |open| joins(open)).collect();
-                core.merge(session, others, state)?;
+                let sessions = state.open.extract(|open| joins(open));
+                core.merge(session, sessions, state)?;
             }
         }
         core.put(key, state, hash, session, timestamp, record)?;
@@ -86,6 +81,25 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         }
         self.merged(merged, triggers, state);
         Ok(())
+    }
+
+    /// Makes a session longer, if it is not so long already.
+    #[inline]
+    fn prolong(&mut self, session: S::Window, mut at: usize, state: &mut StateOf<K, In, S>) {
+        if state.open[at].window == session {
+            return;
+        }
+        // One that was closed for good, by a purge.
+        if let Some(closed) = state.open.iter().position(|open| open.window == session) {
+            state.open.retain(|open| open.window != session);
+            at -= usize::from(closed < at);
+        }
+        let trigger = &self.definition.spec().trigger;
+        let open = &mut state.open[at];
+        open.window = session;
+        self.firing.ask(open, |window, cx| trigger.on_merge(window, Vec::new(), cx));
+        // Sessions do not pass each other, but may pass closed ones.
+        state.open.sort_by_key(|open| open.window);
     }
 
     /// Puts the session back, and tells the trigger.

@@ -111,13 +111,13 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         processing: Option<Timestamp>,
     ) {
         if let Some(event) = event
-            && state.event.get().is_none_or(|indexed| event < indexed)
+            && state.event.is_after(event)
         {
             state.event.set(Some(event));
             self.event.push(event, hash);
         }
         if let Some(processing) = processing
-            && state.processing.get().is_none_or(|indexed| processing < indexed)
+            && state.processing.is_after(processing)
         {
             state.processing.set(Some(processing));
             self.processing.push(processing, hash);

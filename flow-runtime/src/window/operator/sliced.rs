@@ -132,9 +132,9 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
                 .find_map(|slice| slices.first_after(slice.window.span(), next))
                 .map(|window| window.max_timestamp());
         }
-        let over = |slice: &S::Window| self.slice_over_at(slices, *slice) <= time;
-        let over = state.open.iter().take_while(|slice| over(&slice.window)).count();
-        state.open.drain(..over);
+        if state.open.first().is_some_and(|slice| self.slice_over_at(slices, slice.window) <= time) {
+            state.open.retain(|slice| self.slice_over_at(slices, slice.window) > time);
+        }
         Ok(())
     }
 }
