@@ -2,7 +2,7 @@
 //!
 //! A [`WatermarkStrategy`] says what can be concluded from the timestamps of records. Each split has a generator of its
 //! own; what a subtask says is the minimum over its splits, and what an operator goes by is the minimum over what its
-//! senders say ([`minimum`]).
+//! senders say (`minimum`).
 
 mod convert;
 mod generators;

@@ -117,7 +117,7 @@ pub fn all_records<K, W, In: Clone>(
 #[derive(Debug)]
 pub struct Later<A, F>(Rc<OnceCell<F>>, std::marker::PhantomData<A>);
 
-/// A function of two values that is given [later](Later), but before it is called.
+/// A function of two values that is given later, but before it is called.
 pub fn later<A, F: Fn(A, A) -> A>() -> (Later<A, F>, impl Fn(A, A) -> A) {
     let function = Rc::new(OnceCell::<F>::new());
     let called = Rc::clone(&function);
