@@ -130,9 +130,16 @@ impl Log {
     async fn run(mut self, mut inbox: UnboundedReceiver<Order>) {
         while let Some(order) = inbox.recv().await {
             match order {
-                Order::Append { checkpoint, segment, tries, reply } => {
-                    let result = self.append(checkpoint, segment, tries).await;
-                    // A checkpoint that was given up does not wait for it.
+                Order::Append { checkpoint, segment, tries, mut reply } => {
+                    let result = match self.take(segment).await {
+                        Ok(()) => tokio::select! {
+                            result = self.write(checkpoint, tries) => result,
+                            // Given up, perhaps because a write hangs: the next checkpoint must not wait for it. What
+                            // is not written yet goes with that one.
+                            () = reply.closed() => continue,
+                        },
+                        Err(error) => Err(error),
+                    };
                     let _ = reply.send(result);
                     self.compact();
                 }
@@ -150,12 +157,8 @@ impl Log {
         }
     }
 
-    async fn append(
-        &mut self,
-        checkpoint: CheckpointId,
-        segment: Option<NewSegment>,
-        tries: Tries,
-    ) -> Result<Vec<PartFile>, CheckpointError> {
+    /// Keeps what has changed, to be written.
+    async fn take(&mut self, segment: Option<NewSegment>) -> Result<(), CheckpointError> {
         if let Some(NewSegment { whole, encoded }) = segment {
             let encoded = match encoded.await {
                 Ok(encoded) => encoded,
@@ -173,6 +176,16 @@ impl Log {
             let cause = "changes before it could not be encoded".to_owned();
             return Err(CheckpointError::Encode { cause });
         }
+        Ok(())
+    }
+
+    /// Writes what is still to be written, and returns all files. May be dropped at any time: a file that was written and
+    /// not noted is written again under another name, and nobody names the first.
+    async fn write(
+        &mut self,
+        checkpoint: CheckpointId,
+        tries: Tries,
+    ) -> Result<Vec<PartFile>, CheckpointError> {
         if self.pending.len() >= MAX_PENDING {
             self.merge_pending().await?;
         }

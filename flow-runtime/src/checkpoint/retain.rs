@@ -33,7 +33,6 @@ impl Store {
         let (Some(newest), Some(oldest)) = (good.first().map(|m| m.id), good.last().map(|m| m.id)) else {
             return Ok(());
         };
-        let held = self.inner.held.at(newest);
         let needed: HashSet<&str> = good.iter().flat_map(|m| m.files()).map(|f| f.path.as_str()).collect();
         let stays = |id| id > newest || (id > oldest && damaged.contains(&id));
         let kept: HashSet<CheckpointId> = good.iter().map(|m| m.id).collect();
@@ -47,8 +46,7 @@ impl Store {
                     if !kept.contains(&id) {
                         manifests.push(path);
                     }
-                } else if is_ours(&name) && !needed.contains(path.as_str()) && !held.contains(finished(&path))
-                {
+                } else if is_ours(&name) && !needed.contains(path.as_str()) {
                     parts.push(path);
                 }
             }
@@ -56,6 +54,10 @@ impl Store {
                 emptied.push(folder(id));
             }
         }
+        // Asked for after the files were listed: what is held is held before it is there, so whatever is on the list
+        // and will be named is seen here. The other way round, a file that is written in between would be deleted.
+        let held = self.inner.held.at(newest);
+        parts.retain(|path| !held.contains(finished(path)));
         // The oldest first, so that what a crash leaves is an unbroken row.
         manifests.sort_unstable();
         self.delete_all(manifests).await?;
