@@ -95,8 +95,8 @@ impl Clock {
         }
     }
 
-    /// Waits on tokio.
-    pub(crate) async fn sleep(&self, span: Duration) {
+    /// Waits for so long, on tokio.
+    pub async fn sleep(&self, span: Duration) {
         match &self.0 {
             Kind::System { .. } => tokio::time::sleep(span).await,
             Kind::Manual(manual) => {
