@@ -9,6 +9,7 @@ use crate::{
     error::Error,
     job::{Definition, Job},
     sink::Desk,
+    time::Clock,
 };
 
 /// The sinks of the job. Nothing is opened.
@@ -56,6 +57,7 @@ fn wire<D: Definition>(
         attempt: random(),
         control: Arc::new(control),
         tokio,
+        clock: Clock::system(),
         store,
         compression: config.compression,
         last,
