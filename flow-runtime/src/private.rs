@@ -57,6 +57,7 @@ pub use crate::{
     },
     sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
+    split::{Split2, Split3, Split4},
     state::{Key, StoredKeyPart},
     watermark::WatermarkStrategy,
     window::{

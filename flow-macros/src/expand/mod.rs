@@ -6,6 +6,7 @@ mod fallback;
 mod operator;
 mod part;
 mod plan;
+mod split;
 mod time;
 mod window;
 

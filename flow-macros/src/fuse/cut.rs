@@ -20,6 +20,10 @@ impl Layout {
         if matches!(receiver.kind, Kind::Union | Kind::Part) {
             return true;
         }
+        // Which output a record takes is decided in the loop.
+        if receiver.kind == Kind::Branch {
+            return false;
+        }
         // The exchange itself is the cut.
         if !self.single && sender.kind.exchange() {
             return false;

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use proc_macro2::{Ident, Span};
-use syn::{Expr, ExprLit, Lit, spanned::Spanned};
+use syn::{Expr, ExprLit, Lit, PatTuple, spanned::Spanned};
 
 use super::{Binding, Graph, Node, NodeId, Window};
 use crate::{
     diag::{Errors, similar},
-    parse::{Call, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
+    parse::{Bound, Call, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
     vocab::{self, Arg, Kind, MODIFIERS, OPERATORS, WINDOW_FUNCTIONS, WINDOW_MODIFIERS},
 };
 
@@ -48,7 +48,7 @@ impl Builder {
     fn inputs(&mut self) {
         let Shape::Part { inputs } = &self.graph.signature.shape else { return };
         for name in inputs.clone() {
-            let mut node = node(Kind::Input, name.span(), Vec::new());
+            let mut node = node_of(Kind::Input, name.span(), Vec::new());
             node.uid = plain(&name);
             node.input = Some(name.clone());
             self.graph.nodes.push(node);
@@ -59,7 +59,9 @@ impl Builder {
     fn streams(&mut self, streams: Streams) {
         let Streams { binding, root, calls, tail } = streams;
         let prefix = match (&binding, &root) {
-            (Some(name), _) | (None, Root::Name(name)) => Some(plain(name)),
+            (Some(Bound::One(name)), _) | (_, Root::Name(name)) => Some(plain(name)),
+            // No output gives its name to the operators before the one that has several.
+            (Some(several), _) => several.names().next().map(plain),
             _ => None,
         };
         let Some(mut at) = self.root(root, prefix.as_deref()) else { return };
@@ -77,16 +79,86 @@ impl Builder {
             return;
         }
         match binding {
-            Some(name) if self.graph.nodes[at].kind == Kind::Sink => {
+            Some(Bound::Several { pattern, names }) => self.branches(at, &pattern, names),
+            Some(Bound::One(name)) if self.graph.nodes[at].kind == Kind::Sink => {
                 self.errors
                     .at(&name, format!("`{name}` would name what comes out of a sink, and nothing does"))
                     .help("end the statement with `.sink(..);`, without `let`");
             }
-            Some(name) => self.graph.bindings.push(Binding { name, node: at }),
+            Some(Bound::One(name)) if self.several(at) => {
+                let (operator, names) = (self.graph.operator_name(at), self.usual_names(at));
+                self.errors
+                    .at(&name, format!("`{name}` is one name, and `{operator}` has several outputs"))
+                    .help(format!("name each: `let {names} = ..;`, with `_` for one that nobody reads"));
+            }
+            Some(Bound::One(name)) => self.graph.bindings.push(Binding { name, node: at }),
+            None if self.several(at) => {
+                let (node, names) = (&self.graph.nodes[at], self.usual_names(at));
+                self.errors
+                    .at_span(node.span, format!("nobody reads the outputs of this `{}`", node.kind.name()))
+                    .help(format!("name each: `let {names} = ..;`, with `_` for one that nobody reads"));
+            }
             None if tail && !self.graph.is_job() && self.graph.nodes[at].kind != Kind::Sink => {
                 self.graph.output = Some(at);
             }
             None => {}
+        }
+    }
+
+    /// Whether only a tuple can name what comes out of a node.
+    fn several(&self, node: NodeId) -> bool {
+        *self.graph.nodes[node].outputs().start() > 1
+    }
+
+    /// How a tuple of its outputs may look.
+    fn usual_names(&self, node: NodeId) -> &'static str {
+        match self.graph.nodes[node].kind {
+            Kind::Split => "(large, small)",
+            Kind::Window => "(counts, late)",
+            _ => "(results, side)",
+        }
+    }
+
+    /// Each output that a tuple names becomes a node.
+    fn branches(&mut self, at: NodeId, pattern: &PatTuple, names: Vec<Option<Ident>>) {
+        let (node, operator) = (&self.graph.nodes[at], self.graph.operator_name(at));
+        let (outputs, named) = (node.outputs(), names.len());
+        if node.kind == Kind::Sink {
+            self.errors
+                .at(pattern, "these would name what comes out of a sink, and nothing does")
+                .help("end the statement with `.sink(..);`, without `let`");
+            return;
+        }
+        if !outputs.contains(&named) {
+            let (least, most, usual) = (*outputs.start(), *outputs.end(), self.usual_names(at));
+            let error = self.errors.at(
+                pattern,
+                match (least, most) {
+                    (1, 1) => format!("{named} names for the one output of `{operator}`"),
+                    (least, most) if least < most => {
+                        format!("{named} names, and `{operator}` has {least} to {most} outputs")
+                    }
+                    _ => format!("{named} names, and `{operator}` has {most} outputs"),
+                },
+            );
+            match most {
+                1 => error.help("let name = ..; and use the name twice to fork the stream"),
+                _ => error.help(format!("let {usual} = ..;")),
+            };
+            return;
+        }
+        self.graph.nodes[at].named = Some(named);
+        for (index, name) in names.into_iter().enumerate() {
+            let Some(name) = name else { continue };
+            let mut branch = node_of(Kind::Branch, name.span(), Vec::new());
+            let operator = &self.graph.nodes[at];
+            branch.uid = format!("{}.{}", operator.uid, plain(&name));
+            branch.inputs = vec![at];
+            branch.branch = Some(index);
+            branch.parallelism = operator.parallelism;
+            branch.disable_chaining = operator.disable_chaining;
+            self.graph.nodes.push(branch);
+            self.graph.bindings.push(Binding { name, node: self.graph.nodes.len() - 1 });
         }
     }
 
@@ -96,11 +168,11 @@ impl Builder {
                 self.graph.bindings.iter().find(|binding| binding.name == name).map(|binding| binding.node)
             }
             Root::Source { span, argument } => {
-                Some(self.add(node(Kind::Source, span, vec![argument]), prefix))
+                Some(self.add(node_of(Kind::Source, span, vec![argument]), prefix))
             }
             Root::Part { path, arguments } => {
                 let name = path.segments.last().map(|segment| segment.ident.clone())?;
-                let mut part = node(Kind::Part, name.span(), Vec::new());
+                let mut part = node_of(Kind::Part, name.span(), Vec::new());
                 part.inputs = arguments.iter().filter_map(|argument| self.graph.named(argument)).collect();
                 part.arguments = arguments;
                 part.part = Some(path);
@@ -158,7 +230,14 @@ impl Builder {
                 .help("to write a stream to two sinks, name it: `let s = ..; s.sink(..); s.sink(..);`");
             return None;
         }
-        let mut node = node(operator.kind, call.name.span(), Vec::new());
+        if self.several(at) {
+            let (before, names) = (self.graph.operator_name(at), self.usual_names(at));
+            self.errors
+                .at(&call.name, format!("`{name}` after `{before}`, which has several outputs"))
+                .help(format!("name each first: `let {names} = ..;`, and go on with the names"));
+            return None;
+        }
+        let mut node = node_of(operator.kind, call.name.span(), Vec::new());
         node.inputs.push(at);
         if operator.args == [Arg::Streams] {
             if call.arguments.is_empty() {
@@ -313,6 +392,13 @@ impl Builder {
 
     fn modify(&mut self, at: NodeId, call: &Call) {
         let name = call.name.to_string();
+        if self.graph.nodes[at].kind == Kind::Branch {
+            let (operator, stream) = (self.graph.operator_name(at), self.graph.stream_name(at));
+            self.errors
+                .at(&call.name, format!("`{name}` of `{stream}`, which is one output of `{operator}`"))
+                .help(format!("say it of the operator: `.{operator}(..).{name}(..)`"));
+            return;
+        }
         let wanted = usize::from(!matches!(name.as_str(), "disable_chaining" | "start_new_chain"));
         if call.arguments.len() != wanted {
             let plural = if wanted == 1 { "" } else { "s" };
@@ -366,7 +452,7 @@ impl Builder {
     }
 }
 
-fn node(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
+fn node_of(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
     Node {
         kind,
         span,
@@ -383,6 +469,8 @@ fn node(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
         on_error_span: None,
         part: None,
         input: None,
+        branch: None,
+        named: None,
         window: None,
     }
 }
