@@ -125,6 +125,8 @@ pub struct Wiring {
     callers: Path,
     /// What the sinks so far keep locked between checkpoints.
     held: Vec<(Rc<str>, HeldRows)>,
+    /// What the user should think about before the job runs.
+    pub(crate) warnings: Vec<String>,
     pub(crate) worker: usize,
     pub(crate) chains: Vec<ChainParts>,
     pub(crate) edges: Vec<EdgeParts>,
@@ -140,6 +142,7 @@ impl Wiring {
             plan,
             callers: Vec::new(),
             held: Vec::new(),
+            warnings: Vec::new(),
             worker,
             chains: Vec::new(),
             edges: Vec::new(),
@@ -344,16 +347,14 @@ impl Chain<'_> {
         handle
     }
 
-    /// Warns, once, where a sink keeps rows locked that another subtask may want.
+    /// Notes where a sink keeps rows locked that another subtask may want.
     fn hold(&mut self, operator: usize, held: HeldRows) {
         if self.wiring.worker > 0 {
             return;
         }
         let (uid, wiring) = (self.uid(operator), &mut *self.wiring);
         let path = [&wiring.callers[..], &[(wiring.plan, operator)]].concat();
-        for warning in disjoint::warnings(&uid, &held, self.parallelism, &path, &wiring.held) {
-            tracing::warn!("{warning}");
-        }
+        wiring.warnings.extend(disjoint::warnings(&uid, &held, self.parallelism, &path, &wiring.held));
         wiring.held.push((uid, held));
     }
 
