@@ -1,0 +1,51 @@
+//! What arrives at a chain, by epoch.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::{
+    chain::{Parcel, edge::Credits},
+    checkpoint::CheckpointId,
+};
+
+pub(super) type Receive = Box<dyn FnMut(&mut Queue)>;
+
+/// Where the credit of a parcel goes when it is used up.
+#[derive(Clone)]
+pub(super) struct Returns {
+    pub(super) credits: Credits,
+    pub(super) receivers: usize,
+    /// Where the senders of this edge begin among all that say how far their event time has come.
+    pub(super) first_clock: usize,
+    /// Whether the subtask of the same index is the only one.
+    pub(super) forward: bool,
+}
+
+/// Parcels that have arrived, by epoch: those of later epochs wait here, which is the alignment of a checkpoint.
+#[derive(Default)]
+pub(super) struct Queue {
+    pub(super) epochs: BTreeMap<u64, VecDeque<(Parcel, Returns)>>,
+}
+
+impl Queue {
+    pub(super) fn arrive(&mut self, epoch: u64, parcels: &mut Vec<Parcel>, returns: &Returns) {
+        let queue = self.epochs.entry(epoch).or_default();
+        queue.extend(parcels.drain(..).map(|parcel| (parcel, returns.clone())));
+    }
+
+    /// The next parcel of the epoch; of any epoch when checkpoints are not aligned.
+    pub(super) fn next(&mut self, epoch: CheckpointId, aligned: bool) -> Option<(Parcel, Returns)> {
+        let mut entry = self.epochs.first_entry()?;
+        if aligned && *entry.key() > epoch.0 {
+            return None;
+        }
+        let next = entry.get_mut().pop_front();
+        if entry.get().is_empty() {
+            entry.remove();
+        }
+        next
+    }
+
+    pub(super) fn has(&self, epoch: CheckpointId) -> bool {
+        self.epochs.first_key_value().is_some_and(|(first, _)| *first <= epoch.0)
+    }
+}

@@ -1,0 +1,272 @@
+//! A chain on a worker: its turns.
+
+use std::{
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use timely::{dataflow::operators::Capability, progress::frontier::MutableAntichain, scheduling::Activator};
+
+use super::{
+    arrivals::{Queue, Receive},
+    barrier::Parts,
+    outlets::WayOut,
+};
+use crate::{
+    chain::{
+        Environment, Parcel, Work,
+        state::{OperatorStateParts, StateParts},
+        times::Times,
+        wiring::{FinishLoop, ParcelLoop},
+    },
+    checkpoint::CheckpointId,
+    error::Error,
+    sink::SinkPort,
+    source::{SourceDriver, Step},
+    worker::{Alarm, Ending},
+};
+
+/// How long a source works before other operators get their turn.
+const TURN: Duration = Duration::from_millis(1);
+/// How long state is collected for a checkpoint before records get their turn.
+const SLICE: Duration = Duration::from_micros(500);
+/// What sets the two kinds of chains apart.
+pub(super) enum Operator {
+    Source { operator: usize, driver: Box<dyn SourceDriver>, finished: bool },
+    Inner { run: ParcelLoop, inputs: Vec<Receive>, queue: Queue },
+}
+/// A chain on a worker that takes part in it.
+pub(super) struct Subtask {
+    pub(super) environment: Arc<Environment>,
+    pub(super) work: Work,
+    pub(super) epoch: CheckpointId,
+    /// One per output, at the current epoch.
+    pub(super) capabilities: Vec<Capability<u64>>,
+    pub(super) ways_out: Vec<WayOut>,
+    pub(super) scratch: Vec<Parcel>,
+    pub(super) parts: Parts,
+    pub(super) states: Vec<StateParts>,
+    pub(super) lists: Vec<OperatorStateParts>,
+    pub(super) sinks: Vec<Rc<dyn SinkPort>>,
+    pub(super) finish: Vec<FinishLoop>,
+    pub(super) times: Option<Times>,
+    /// When it has asked to be woken because of time.
+    pub(super) wakes: Option<Instant>,
+    pub(super) alarm: Alarm,
+    pub(super) activator: Activator,
+}
+
+impl Subtask {
+    /// One turn. Returns whether the chain is done.
+    pub(super) fn schedule(
+        &mut self,
+        operator: &mut Operator,
+        frontiers: &[MutableAntichain<u64>],
+    ) -> Result<bool, Error> {
+        // Also when there is nothing left to do but to hand over buffers, or the last barrier would stay behind them.
+        for sink in &self.sinks {
+            sink.ready();
+        }
+        if !self.capabilities_dropped() {
+            match operator {
+                Operator::Source { operator, driver, finished } => {
+                    self.read(*operator, &mut **driver, finished)?
+                }
+                Operator::Inner { run, inputs, queue } => {
+                    for receive in inputs {
+                        receive(queue);
+                    }
+                    self.work_off(run, queue, frontiers)?;
+                }
+            }
+        }
+        if !self.collect() {
+            self.activator.activate();
+        }
+        Ok(self.parts.collect(&self.environment.control))
+    }
+
+    /// Collects some of the state for the last barrier. Returns whether nothing is left.
+    fn collect(&self) -> bool {
+        let until = Instant::now() + SLICE;
+        self.states.iter().all(|state| state.collect(until))
+    }
+
+    fn capabilities_dropped(&self) -> bool {
+        self.parts.current.is_none()
+    }
+
+    /// A source chain's turn: ends epochs when asked to, and otherwise reads.
+    fn read(
+        &mut self,
+        operator: usize,
+        driver: &mut dyn SourceDriver,
+        finished: &mut bool,
+    ) -> Result<(), Error> {
+        let began = Instant::now();
+        if !driver.assigned()? {
+            return Ok(());
+        }
+        loop {
+            let last = self.environment.control.last();
+            while self.environment.control.requested() >= self.epoch {
+                self.barrier(Some(driver), false)?;
+            }
+            if let Some(last) = last.filter(|last| last.checkpoint == self.epoch) {
+                if last.ending == Ending::Finished {
+                    self.finish()?;
+                }
+                return self.barrier(Some(driver), true);
+            }
+            if *finished || self.environment.control.ending() {
+                return Ok(());
+            }
+            if !self.may_go_on() {
+                return Ok(());
+            }
+            if let Some(times) = &self.times {
+                driver.clock(times.now());
+            }
+            match driver.step(&self.work)? {
+                Step::Worked => self.send()?,
+                Step::Finished => {
+                    self.end_of_time();
+                    self.send()?;
+                    self.flush_sinks();
+                    *finished = true;
+                    self.environment.control.source_finished(operator, self.work.subtask);
+                    continue;
+                }
+                Step::Waiting => {
+                    self.pass_time()?;
+                    self.flush_sinks();
+                    return Ok(());
+                }
+            }
+            if began.elapsed() >= TURN {
+                self.activator.activate();
+                return Ok(());
+            }
+        }
+    }
+
+    /// An inner chain's turn: works off what has arrived, and ends the epochs that the frontier has passed.
+    fn work_off(
+        &mut self,
+        run: &mut ParcelLoop,
+        queue: &mut Queue,
+        frontiers: &[MutableAntichain<u64>],
+    ) -> Result<(), Error> {
+        let frontier = frontiers.iter().filter_map(|input| input.frontier().first().copied()).min();
+        loop {
+            while self.may_go_on() {
+                let Some((parcel, returns)) = queue.next(self.epoch, self.environment.aligned) else { break };
+                let sender = parcel.sender;
+                match (parcel.as_signal(), &mut self.times) {
+                    (Some(signal), Some(times)) => {
+                        times.hear(returns.first_clock + if returns.forward { 0 } else { sender }, signal);
+                    }
+                    (_, times) => {
+                        if let Some(times) = times {
+                            times.begin();
+                        }
+                        self.work.run(|| run(parcel)).map_err(|error| {
+                            let record = format!("record {} of a batch from subtask {sender}", error.record);
+                            self.work.place(error, Some(record))
+                        })?;
+                    }
+                }
+                returns.credits[sender].returned(returns.receivers);
+                self.send()?;
+            }
+            if queue.has(self.epoch) {
+                // Whoever holds us up, the sink or the next chain, wakes us.
+                return Ok(());
+            }
+            match frontier {
+                Some(open) if open <= self.epoch.0 => {
+                    self.pass_time()?;
+                    self.flush_sinks();
+                    return Ok(());
+                }
+                Some(_) => self.barrier(None, false)?,
+                None => {
+                    // All sources are done, so the last epoch is known.
+                    let Some(last) = self.environment.control.last() else { return Ok(()) };
+                    if self.epoch < last.checkpoint {
+                        self.barrier(None, false)?;
+                        continue;
+                    }
+                    if last.ending == Ending::Finished {
+                        self.end_of_time();
+                        // What windows emit comes before what aggregates give at the end.
+                        self.send()?;
+                        self.finish()?;
+                    }
+                    return self.barrier(None, true);
+                }
+            }
+        }
+    }
+
+    /// All input is read, so that nothing more can come.
+    fn end_of_time(&self) {
+        if let Some(times) = &self.times {
+            times.end();
+        }
+    }
+
+    /// There is nothing to read now, which says something of event time, too.
+    fn pass_time(&mut self) -> Result<(), Error> {
+        if self.times.is_none() {
+            return Ok(());
+        }
+        self.send()?;
+        // A clock that moves when it is told to wakes the chain itself.
+        if self.environment.clock.is_manual() {
+            return Ok(());
+        }
+        if let Some(pause) = self.times.as_ref().and_then(Times::look_again) {
+            let now = Instant::now();
+            let at = now + pause;
+            // Once is enough, however often the chain has nothing to read meanwhile.
+            if self.wakes.is_none_or(|wakes| wakes <= now || wakes > at) {
+                self.wakes = Some(at);
+                self.activator.activate_after(pause);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether neither a sink nor a following chain asks to wait.
+    fn may_go_on(&mut self) -> bool {
+        // All are asked, for each has to note that it is waited for.
+        let mut go_on = true;
+        for sink in &self.sinks {
+            go_on &= sink.ready();
+        }
+        for way in &self.ways_out {
+            go_on &= !way.credits[self.work.subtask].exhausted(way.receivers);
+        }
+        if let Some(times) = &mut self.times {
+            times.may_read(go_on);
+        }
+        go_on
+    }
+
+    fn flush_sinks(&self) {
+        for sink in &self.sinks {
+            sink.flush();
+        }
+    }
+    /// The end of the input: runs what follows the aggregates of a batch pipeline.
+    fn finish(&mut self) -> Result<(), Error> {
+        for run in &mut self.finish {
+            self.work
+                .run(run)
+                .map_err(|error| self.work.place(error, Some("the end of the input".to_owned())))?;
+        }
+        self.send()
+    }
+}
