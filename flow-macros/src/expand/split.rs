@@ -1,12 +1,13 @@
 //! Several outputs: each is a branch, with everything that follows it in place.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 
 use super::{chain::Loop, operator::REC};
 use crate::{
     graph::NodeId,
-    names::{local, local_at, private},
+    names::{here, local, local_at, private, private_at},
 };
 
 /// The outputs of a `split`, in order.
@@ -36,7 +37,9 @@ impl Loop<'_> {
         let node = &self.graph.nodes[id];
         let (private, outputs) = (private(), node.named.unwrap_or_default());
         let choice = local(&format!("Split{outputs}"));
-        let types = vec![quote!(_); outputs];
+        // What is wrong with the choice is wrong with the closure.
+        let span = node.arguments.first().map_or(node.span, Spanned::span);
+        let (choose, door) = (local_at(&format!("choice_of_{outputs}"), span), private_at(here(span)));
         let arms: Vec<_> = (0..outputs)
             .zip(VARIANTS)
             .map(|(index, variant)| {
@@ -46,11 +49,9 @@ impl Loop<'_> {
                 quote!(#private::#choice::#variant(#bound) => { #next })
             })
             .collect();
-        self.value(
-            id,
-            quote!(#REC),
-            Some(quote!(#private::#choice<#(#types),*>)),
-            |value| quote!(match #value { #(#arms)* }),
-        )
+        self.value(id, quote!(#REC), None, |value| {
+            let choice = quote_spanned!(here(span)=> #door::#choose(#value));
+            quote!(match #choice { #(#arms)* })
+        })
     }
 }

@@ -7,6 +7,11 @@ use crate::vocab::Kind;
 
 impl Node {
     /// How many outputs it can have. Where it has more than one, a tuple names them.
+    ///
+    /// An operator with a second output needs a row here, and what follows either output where it emits: in the loop of
+    /// its records or, for one that emits at other times, in the loop behind, which drains both. There
+    /// [`Loop::output`](crate::expand) is all that follows the output of an index, and `Loop::reads` whether anything
+    /// does. Event time and chains need nothing else.
     pub(crate) fn outputs(&self) -> RangeInclusive<usize> {
         match self.kind {
             Kind::Split => 2..=4,
