@@ -62,8 +62,18 @@ pub(crate) type FinishLoop = Box<dyn FnMut() -> Result<(), ChainError>>;
 
 /// Where a chain's records come from.
 pub(crate) enum Head {
-    Source { operator: usize, driver: Box<dyn SourceDriver> },
-    Edges { ids: Vec<usize>, run: ParcelLoop },
+    Source {
+        operator: usize,
+        driver: Box<dyn SourceDriver>,
+    },
+    /// One input of the first operator, or several of different types.
+    Edges(Vec<Entrance>),
+}
+
+/// An input of a chain: its edges, and the loop over what arrives on them.
+pub(crate) struct Entrance {
+    pub(crate) ids: Vec<usize>,
+    pub(crate) run: ParcelLoop,
 }
 
 /// One chain on one worker, as the engine takes it.
@@ -466,7 +476,9 @@ impl Chain<'_> {
         self.source(operator, source, run);
     }
 
-    /// The chain reads edges; `run` is its loop over a parcel.
+    /// The chain reads edges; `run` is its loop over a parcel. Of an operator with two inputs, whose records may be of
+    /// different types, each is an input of its own: they share the handles, the epochs and the event time of the
+    /// chain, which is the minimum over all senders of both.
     pub fn input<E, F>(&mut self, first: usize, edges: &E, mut run: F)
     where
         E: Edges<Item: Lend>,
@@ -477,7 +489,11 @@ impl Chain<'_> {
             let mut records = At::start(first).check(open(parcel))?;
             run(&mut records)
         });
-        self.head = Some(Head::Edges { ids: edges.ids(), run });
+        let entrance = Entrance { ids: edges.ids(), run };
+        match &mut self.head {
+            Some(Head::Edges(entrances)) => entrances.push(entrance),
+            head => *head = Some(Head::Edges(vec![entrance])),
+        }
     }
 
     /// What follows an aggregate in batch mode: run once, at the end of the input.
