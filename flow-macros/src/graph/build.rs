@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use proc_macro2::{Ident, Span};
 use syn::{Expr, ExprLit, Lit, spanned::Spanned};
 
-use super::{Binding, Graph, Node, NodeId, Window};
+use super::{Binding, Graph, Join, Node, NodeId, Window};
 use crate::{
     diag::{Errors, similar},
-    parse::{Call, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
-    vocab::{self, Arg, Kind, MODIFIERS, OPERATORS, WINDOW_FUNCTIONS, WINDOW_MODIFIERS},
+    parse::{Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
+    vocab::{self, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_FUNCTIONS, WINDOW_MODIFIERS},
 };
 
 pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
@@ -33,12 +33,13 @@ pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
             Statement::Streams(streams) => builder.streams(*streams),
         }
     }
+    builder.graph.settle_parallelism();
     builder.errors.finish(builder.graph)
 }
 
-struct Builder {
-    graph: Graph,
-    errors: Errors,
+pub(super) struct Builder {
+    pub(super) graph: Graph,
+    pub(super) errors: Errors,
     /// How often a generated uid was wanted.
     uids: HashMap<String, usize>,
 }
@@ -57,25 +58,12 @@ impl Builder {
     }
 
     fn streams(&mut self, streams: Streams) {
-        let Streams { binding, root, calls, tail } = streams;
-        let prefix = match (&binding, &root) {
+        let Streams { binding, chain, tail } = streams;
+        let prefix = match (&binding, &chain.root) {
             (Some(name), _) | (None, Root::Name(name)) => Some(plain(name)),
             _ => None,
         };
-        let Some(mut at) = self.root(root, prefix.as_deref()) else { return };
-        for call in calls {
-            match self.call(at, call, prefix.as_deref()) {
-                Some(next) => at = next,
-                None => return,
-            }
-        }
-        if self.unfinished(at) {
-            let node = &self.graph.nodes[at];
-            self.errors
-                .at_span(node.span, "a window of which nothing is computed")
-                .help("go on with `.count()`, `.sum(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`");
-            return;
-        }
+        let Some(at) = self.chain(chain, prefix.as_deref()) else { return };
         match binding {
             Some(name) if self.graph.nodes[at].kind == Kind::Sink => {
                 self.errors
@@ -88,6 +76,57 @@ impl Builder {
             }
             None => {}
         }
+    }
+
+    /// A whole method chain. `None` when something is wrong with it.
+    fn chain(&mut self, chain: Chain, prefix: Option<&str>) -> Option<NodeId> {
+        let mut at = self.root(chain.root, prefix)?;
+        for call in chain.calls {
+            at = self.call(at, call, prefix)?;
+        }
+        if self.unfinished(at) {
+            self.nothing_computed(at);
+            return None;
+        }
+        Some(at)
+    }
+
+    fn nothing_computed(&mut self, at: NodeId) {
+        let node = &self.graph.nodes[at];
+        match &node.join {
+            Some(join) => join.unfinished(node, &mut self.errors),
+            None => {
+                self.errors.at_span(node.span, "a window of which nothing is computed").help(
+                    "go on with `.count()`, `.sum(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`",
+                );
+            }
+        }
+    }
+
+    /// The stream that an argument of a method is: a name, or a method chain.
+    fn stream(
+        &mut self,
+        chain: Option<Chain>,
+        argument: &Expr,
+        usage: &str,
+        prefix: Option<&str>,
+    ) -> Option<NodeId> {
+        let Some(chain) = chain else {
+            self.errors.at(argument, "this is not the name of a stream").help(usage);
+            return None;
+        };
+        let prefix = match &chain.root {
+            Root::Name(name) => Some(plain(name)),
+            _ => prefix.map(str::to_owned),
+        };
+        let at = self.chain(chain, prefix.as_deref())?;
+        if self.graph.nodes[at].kind == Kind::Sink {
+            self.errors
+                .at_span(self.graph.nodes[at].span, "nothing comes out of a sink")
+                .help("give the stream as it is before the sink");
+            return None;
+        }
+        Some(at)
     }
 
     fn root(&mut self, root: Root, prefix: Option<&str>) -> Option<NodeId> {
@@ -112,7 +151,7 @@ impl Builder {
     }
 
     fn add(&mut self, mut node: Node, prefix: Option<&str>) -> NodeId {
-        node.uid = self.unique(prefix, node.kind.name());
+        node.uid = self.unique(prefix, node.word());
         self.graph.nodes.push(node);
         self.graph.nodes.len() - 1
     }
@@ -135,6 +174,15 @@ impl Builder {
         if MODIFIERS.contains(&name.as_str()) {
             self.modify(at, &call);
             return Some(at);
+        }
+        if self.unfinished(at) && self.graph.nodes[at].join.is_some() {
+            return self.join(at, call);
+        }
+        if BOUNDS.contains(&name.as_str()) {
+            self.errors
+                .at(&call.name, format!("`{name}` on `{}`, which is no join", self.graph.stream_name(at)))
+                .help("stream.key_by(..).interval_join(other.key_by(..)).between(\"-5s\", \"10s\").with(|key, left, right| ..)");
+            return None;
         }
         if self.unfinished(at) || name == "with" || WINDOW_MODIFIERS.contains(&name.as_str()) {
             return self.window(at, call);
@@ -164,33 +212,31 @@ impl Builder {
             if call.arguments.is_empty() {
                 self.errors.at(&call.name, "`union` takes the streams to add").help(operator.usage);
             }
-            for argument in &call.arguments {
-                match self.graph.named(argument) {
-                    Some(input) => node.inputs.push(input),
-                    None => {
-                        self.errors
-                            .at(argument, "this is not the name of a stream")
-                            .help("let other = ..; stream.union(other)");
-                    }
-                }
+            for (argument, chain) in call.arguments.iter().zip(call.streams) {
+                let usage = "let other = ..; stream.union(other)";
+                node.inputs.extend(self.stream(chain, argument, usage, prefix));
             }
+        } else if operator.args.first() == Some(&Arg::Stream) {
+            self.arguments(operator.name, operator.args, operator.usage, &call);
+            let mut arguments = call.arguments.into_iter();
+            let other = call.streams.into_iter().next().flatten();
+            node.inputs.push(self.stream(other, &arguments.next()?, operator.usage, prefix)?);
+            node.arguments = arguments.collect();
+            node.join = (operator.kind == Kind::Join).then(|| Box::new(Join::of(operator.name)));
         } else {
             self.arguments(operator.name, operator.args, operator.usage, &call);
             node.arguments = call.arguments;
-            if matches!(operator.kind, Kind::Window | Kind::Watermarks)
-                && let Some(value) = node.arguments.first_mut()
-            {
-                span::texts(value, &mut self.errors);
-                if let Some(text) = text(value) {
-                    let (error, meant) = match operator.kind {
-                        Kind::Window => {
-                            ("a time alone does not say what windows there are", "window(tumbling")
-                        }
-                        _ => ("a time alone does not say what watermarks there are", "watermarks(bounded"),
-                    };
-                    let rest = if operator.kind == Kind::Window { ")" } else { ", |record| ..)" };
-                    self.errors.at(value, error).help(format!(".{meant}(\"{text}\"){rest}"));
+            match (operator.kind, node.arguments.first_mut()) {
+                (Kind::Window, Some(assigner)) => self.assigner(assigner),
+                (Kind::Watermarks, Some(strategy)) => {
+                    span::texts(strategy, &mut self.errors);
+                    if let Some(text) = text(strategy) {
+                        self.errors
+                            .at(strategy, "a time alone does not say what watermarks there are")
+                            .help(format!(".watermarks(bounded(\"{text}\"), |record| ..)"));
+                    }
                 }
+                _ => {}
             }
             if operator.kind == Kind::Window {
                 node.window = node.arguments.pop().map(|assigner| Box::new(Window::of(assigner)));
@@ -199,8 +245,18 @@ impl Builder {
         Some(self.add(node, prefix))
     }
 
+    /// The windows of `.window(..)`.
+    pub(super) fn assigner(&mut self, assigner: &mut Expr) {
+        span::texts(assigner, &mut self.errors);
+        if let Some(text) = text(assigner) {
+            self.errors
+                .at(assigner, "a time alone does not say what windows there are")
+                .help(format!(".window(tumbling(\"{text}\"))"));
+        }
+    }
+
     /// Whether the arguments are of the right number and shape.
-    fn arguments(&mut self, name: &str, args: &[Arg], usage: &str, call: &Call) {
+    pub(super) fn arguments(&mut self, name: &str, args: &[Arg], usage: &str, call: &Call) {
         let (given, wanted) = (call.arguments.len(), args.len());
         if given != wanted {
             let plural = if wanted == 1 { "" } else { "s" };
@@ -233,7 +289,11 @@ impl Builder {
 
     /// Whether the node is a window of which nothing is computed yet.
     fn unfinished(&self, node: NodeId) -> bool {
-        self.graph.nodes[node].window.as_ref().is_some_and(|window| window.function.is_none())
+        let node = &self.graph.nodes[node];
+        match &node.join {
+            Some(join) => !join.with,
+            None => node.window.as_ref().is_some_and(|window| window.function.is_none()),
+        }
     }
 
     /// What is said of a window: how it fires, what is computed of it, and what its results look like.
@@ -293,6 +353,12 @@ impl Builder {
             };
             return None;
         }
+        self.window_setting(at, call)
+    }
+
+    /// A trigger, an evictor or the allowed lateness.
+    pub(super) fn window_setting(&mut self, at: NodeId, mut call: Call) -> Option<NodeId> {
+        let name = call.name.to_string();
         self.arguments(&name, &[Arg::Value], &format!(".{name}(..)"), &call);
         let mut value = call.arguments.pop()?;
         match name.as_str() {
@@ -384,6 +450,7 @@ fn node(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
         part: None,
         input: None,
         window: None,
+        join: None,
     }
 }
 

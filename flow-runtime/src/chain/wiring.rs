@@ -414,22 +414,20 @@ impl Chain<'_> {
         Windows::unchecked(spec, table)
     }
 
-    /// What follows a window: `run` advances it and emits what has fired. `origin` is the `.watermarks(..)` of this
-    /// chain by which it goes; `None` if event time has arrived with the records.
-    pub fn on_watermark<K, In, S>(
+    /// What follows a window, or another operator whose results do not come out where its records go in, as is so with
+    /// two inputs: after each batch `run` advances the operator to the new watermark, if there is one, and emits what
+    /// comes out. `origin` is the `.watermarks(..)` of this chain by which it goes; `None` if event time has arrived with
+    /// the records, or if there is none.
+    pub fn on_watermark<P: WindowPort + Clone + 'static>(
         &mut self,
         operator: usize,
         origin: Option<usize>,
-        windows: &Windows<K, In, S>,
+        handle: &P,
         run: impl FnMut(window::Turn) -> Result<(), ChainError> + 'static,
-    ) where
-        K: StoredKey,
-        In: Clone + 'static,
-        S: window::Definition<K, In> + 'static,
-    {
+    ) {
         let uid = self.uid(operator);
         let reached = self.reached(&uid);
-        let port = Rc::new(windows.clone());
+        let port = Rc::new(handle.clone());
         if let Some(watermark) = reached {
             port.restore(watermark);
         }
