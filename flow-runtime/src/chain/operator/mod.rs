@@ -81,7 +81,8 @@ fn build_chain<'s>(
     place: &Place<'_>,
     streams: &mut [Option<StreamVec<'s, u64, Parcel>>],
 ) -> StreamVec<'s, u64, Part> {
-    let ChainParts { parallelism, name, head, finish, outputs, states, sinks, generators, firings } = chain;
+    let ChainParts { parallelism, name, head, finish, outputs, states, lists, sinks, generators, firings } =
+        chain;
     let mut builder = OperatorBuilder::new(name, scope);
     let address = builder.operator_info().address;
     let alarm = Alarm::new(scope.worker().sync_activator_for(address.to_vec()));
@@ -149,7 +150,7 @@ fn build_chain<'s>(
             forward: edge.partition == Partition::Forward,
         });
     }
-    let times = Times::new(generators, firings, clocks);
+    let times = Times::new(generators, firings, clocks, &place.environment.clock);
     let (port, parts_stream) = builder.new_output::<Vec<Part>>();
     let parts_out = Builder::from(port);
 
@@ -193,6 +194,7 @@ fn build_chain<'s>(
                     writes,
                 },
                 states,
+                lists,
                 sinks,
                 finish,
                 times,
