@@ -89,9 +89,9 @@ impl Join {
         if self.by_interval() {
             error.help(format!(".{}(..).between(\"-5s\", \"10s\"){WITH}", self.word));
         } else {
-            error.help(format!(
-                "add `.window(tumbling(\"10s\"))` for those in one window, or `.between(\"-5s\", \"10s\")` for those close in time"
-            ));
+            error.help(
+                "add `.window(tumbling(\"10s\"))` for those in one window, or `.between(\"-5s\", \"10s\")` for those close in time",
+            );
         }
     }
 }
