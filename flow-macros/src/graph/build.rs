@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use proc_macro2::{Ident, Span};
-use syn::{Expr, ExprLit, Lit, PatTuple, spanned::Spanned};
+use syn::{Expr, ExprLit, Lit, spanned::Spanned};
 
-use super::{Binding, Graph, Node, NodeId, Window};
+use super::{Binding, Graph, Join, Node, NodeId, Window};
 use crate::{
     diag::{Errors, similar},
-    parse::{Bound, Call, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
-    vocab::{self, Arg, Kind, MODIFIERS, OPERATORS, WINDOW_FUNCTIONS, WINDOW_MODIFIERS},
+    parse::{Bound, Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
+    vocab::{self, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_FUNCTIONS, WINDOW_MODIFIERS},
 };
 
 pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
@@ -33,12 +33,13 @@ pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
             Statement::Streams(streams) => builder.streams(*streams),
         }
     }
+    builder.graph.settle_parallelism();
     builder.errors.finish(builder.graph)
 }
 
-struct Builder {
-    graph: Graph,
-    errors: Errors,
+pub(super) struct Builder {
+    pub(super) graph: Graph,
+    pub(super) errors: Errors,
     /// How often a generated uid was wanted.
     uids: HashMap<String, usize>,
 }
@@ -57,27 +58,14 @@ impl Builder {
     }
 
     fn streams(&mut self, streams: Streams) {
-        let Streams { binding, root, calls, tail } = streams;
-        let prefix = match (&binding, &root) {
+        let Streams { binding, chain, tail } = streams;
+        let prefix = match (&binding, &chain.root) {
             (Some(Bound::One(name)), _) | (_, Root::Name(name)) => Some(plain(name)),
             // No output gives its name to the operators before the one that has several.
             (Some(several), _) => several.names().next().map(plain),
             _ => None,
         };
-        let Some(mut at) = self.root(root, prefix.as_deref()) else { return };
-        for call in calls {
-            match self.call(at, call, prefix.as_deref()) {
-                Some(next) => at = next,
-                None => return,
-            }
-        }
-        if self.unfinished(at) {
-            let node = &self.graph.nodes[at];
-            self.errors
-                .at_span(node.span, "a window of which nothing is computed")
-                .help("go on with `.count()`, `.sum(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`");
-            return;
-        }
+        let Some(at) = self.chain(chain, prefix.as_deref()) else { return };
         match binding {
             Some(Bound::Several { pattern, names }) => self.branches(at, &pattern, names),
             Some(Bound::One(name)) if self.graph.nodes[at].kind == Kind::Sink => {
@@ -85,19 +73,9 @@ impl Builder {
                     .at(&name, format!("`{name}` would name what comes out of a sink, and nothing does"))
                     .help("end the statement with `.sink(..);`, without `let`");
             }
-            Some(Bound::One(name)) if self.several(at) => {
-                let (operator, names) = (self.graph.operator_name(at), self.usual_names(at));
-                self.errors
-                    .at(&name, format!("`{name}` is one name, and `{operator}` has several outputs"))
-                    .help(format!("name each: `let {names} = ..;`, with `_` for one that nobody reads"));
-            }
+            Some(Bound::One(name)) if self.several(at) => self.one_name(at, &name),
             Some(Bound::One(name)) => self.graph.bindings.push(Binding { name, node: at }),
-            None if self.several(at) => {
-                let (node, names) = (&self.graph.nodes[at], self.usual_names(at));
-                self.errors
-                    .at_span(node.span, format!("nobody reads the outputs of this `{}`", node.kind.name()))
-                    .help(format!("name each: `let {names} = ..;`, with `_` for one that nobody reads"));
-            }
+            None if self.several(at) => self.several_unnamed(at),
             None if tail && !self.graph.is_job() && self.graph.nodes[at].kind != Kind::Sink => {
                 self.graph.output = Some(at);
             }
@@ -105,61 +83,59 @@ impl Builder {
         }
     }
 
-    /// Whether only a tuple can name what comes out of a node.
-    fn several(&self, node: NodeId) -> bool {
-        *self.graph.nodes[node].outputs().start() > 1
+    /// A whole method chain. `None` when something is wrong with it.
+    fn chain(&mut self, chain: Chain, prefix: Option<&str>) -> Option<NodeId> {
+        let mut at = self.root(chain.root, prefix)?;
+        for call in chain.calls {
+            at = self.call(at, call, prefix)?;
+        }
+        if self.unfinished(at) {
+            self.nothing_computed(at);
+            return None;
+        }
+        Some(at)
     }
 
-    /// How a tuple of its outputs may look.
-    fn usual_names(&self, node: NodeId) -> &'static str {
-        match self.graph.nodes[node].kind {
-            Kind::Split => "(large, small)",
-            Kind::Window => "(counts, late)",
-            _ => "(results, side)",
+    fn nothing_computed(&mut self, at: NodeId) {
+        let node = &self.graph.nodes[at];
+        match &node.join {
+            Some(join) => join.unfinished(node, &mut self.errors),
+            None => {
+                self.errors.at_span(node.span, "a window of which nothing is computed").help(
+                    "go on with `.count()`, `.sum(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`",
+                );
+            }
         }
     }
 
-    /// Each output that a tuple names becomes a node.
-    fn branches(&mut self, at: NodeId, pattern: &PatTuple, names: Vec<Option<Ident>>) {
-        let (node, operator) = (&self.graph.nodes[at], self.graph.operator_name(at));
-        let (outputs, named) = (node.outputs(), names.len());
-        if node.kind == Kind::Sink {
+    /// The stream that an argument of a method is: a name, or a method chain.
+    fn stream(
+        &mut self,
+        chain: Option<Chain>,
+        argument: &Expr,
+        usage: &str,
+        prefix: Option<&str>,
+    ) -> Option<NodeId> {
+        let Some(chain) = chain else {
+            self.errors.at(argument, "this is not the name of a stream").help(usage);
+            return None;
+        };
+        let prefix = match &chain.root {
+            Root::Name(name) => Some(plain(name)),
+            _ => prefix.map(str::to_owned),
+        };
+        let at = self.chain(chain, prefix.as_deref())?;
+        if self.graph.nodes[at].kind == Kind::Sink {
             self.errors
-                .at(pattern, "these would name what comes out of a sink, and nothing does")
-                .help("end the statement with `.sink(..);`, without `let`");
-            return;
+                .at_span(self.graph.nodes[at].span, "nothing comes out of a sink")
+                .help("give the stream as it is before the sink");
+            return None;
         }
-        if !outputs.contains(&named) {
-            let (least, most, usual) = (*outputs.start(), *outputs.end(), self.usual_names(at));
-            let error = self.errors.at(
-                pattern,
-                match (least, most) {
-                    (1, 1) => format!("{named} names for the one output of `{operator}`"),
-                    (least, most) if least < most => {
-                        format!("{named} names, and `{operator}` has {least} to {most} outputs")
-                    }
-                    _ => format!("{named} names, and `{operator}` has {most} outputs"),
-                },
-            );
-            match most {
-                1 => error.help("let name = ..; and use the name twice to fork the stream"),
-                _ => error.help(format!("let {usual} = ..;")),
-            };
-            return;
+        if self.several(at) {
+            self.several_unnamed(at);
+            return None;
         }
-        self.graph.nodes[at].named = Some(named);
-        for (index, name) in names.into_iter().enumerate() {
-            let Some(name) = name else { continue };
-            let mut branch = node_of(Kind::Branch, name.span(), Vec::new());
-            let operator = &self.graph.nodes[at];
-            branch.uid = format!("{}.{}", operator.uid, plain(&name));
-            branch.inputs = vec![at];
-            branch.branch = Some(index);
-            branch.parallelism = operator.parallelism;
-            branch.disable_chaining = operator.disable_chaining;
-            self.graph.nodes.push(branch);
-            self.graph.bindings.push(Binding { name, node: self.graph.nodes.len() - 1 });
-        }
+        Some(at)
     }
 
     fn root(&mut self, root: Root, prefix: Option<&str>) -> Option<NodeId> {
@@ -184,7 +160,7 @@ impl Builder {
     }
 
     fn add(&mut self, mut node: Node, prefix: Option<&str>) -> NodeId {
-        node.uid = self.unique(prefix, node.kind.name());
+        node.uid = self.unique(prefix, node.word());
         self.graph.nodes.push(node);
         self.graph.nodes.len() - 1
     }
@@ -207,6 +183,15 @@ impl Builder {
         if MODIFIERS.contains(&name.as_str()) {
             self.modify(at, &call);
             return Some(at);
+        }
+        if self.unfinished(at) && self.graph.nodes[at].join.is_some() {
+            return self.join(at, call);
+        }
+        if BOUNDS.contains(&name.as_str()) {
+            self.errors
+                .at(&call.name, format!("`{name}` on `{}`, which is no join", self.graph.stream_name(at)))
+                .help("stream.key_by(..).interval_join(other.key_by(..)).between(\"-5s\", \"10s\").with(|key, left, right| ..)");
+            return None;
         }
         if self.unfinished(at) || name == "with" || WINDOW_MODIFIERS.contains(&name.as_str()) {
             return self.window(at, call);
@@ -243,33 +228,31 @@ impl Builder {
             if call.arguments.is_empty() {
                 self.errors.at(&call.name, "`union` takes the streams to add").help(operator.usage);
             }
-            for argument in &call.arguments {
-                match self.graph.named(argument) {
-                    Some(input) => node.inputs.push(input),
-                    None => {
-                        self.errors
-                            .at(argument, "this is not the name of a stream")
-                            .help("let other = ..; stream.union(other)");
-                    }
-                }
+            for (argument, chain) in call.arguments.iter().zip(call.streams) {
+                let usage = "let other = ..; stream.union(other)";
+                node.inputs.extend(self.stream(chain, argument, usage, prefix));
             }
+        } else if operator.args.first() == Some(&Arg::Stream) {
+            self.arguments(operator.name, operator.args, operator.usage, &call);
+            let mut arguments = call.arguments.into_iter();
+            let other = call.streams.into_iter().next().flatten();
+            node.inputs.push(self.stream(other, &arguments.next()?, operator.usage, prefix)?);
+            node.arguments = arguments.collect();
+            node.join = (operator.kind == Kind::Join).then(|| Box::new(Join::of(operator.name)));
         } else {
             self.arguments(operator.name, operator.args, operator.usage, &call);
             node.arguments = call.arguments;
-            if matches!(operator.kind, Kind::Window | Kind::Watermarks)
-                && let Some(value) = node.arguments.first_mut()
-            {
-                span::texts(value, &mut self.errors);
-                if let Some(text) = text(value) {
-                    let (error, meant) = match operator.kind {
-                        Kind::Window => {
-                            ("a time alone does not say what windows there are", "window(tumbling")
-                        }
-                        _ => ("a time alone does not say what watermarks there are", "watermarks(bounded"),
-                    };
-                    let rest = if operator.kind == Kind::Window { ")" } else { ", |record| ..)" };
-                    self.errors.at(value, error).help(format!(".{meant}(\"{text}\"){rest}"));
+            match (operator.kind, node.arguments.first_mut()) {
+                (Kind::Window, Some(assigner)) => self.assigner(assigner),
+                (Kind::Watermarks, Some(strategy)) => {
+                    span::texts(strategy, &mut self.errors);
+                    if let Some(text) = text(strategy) {
+                        self.errors
+                            .at(strategy, "a time alone does not say what watermarks there are")
+                            .help(format!(".watermarks(bounded(\"{text}\"), |record| ..)"));
+                    }
                 }
+                _ => {}
             }
             if operator.kind == Kind::Window {
                 node.window = node.arguments.pop().map(|assigner| Box::new(Window::of(assigner)));
@@ -278,8 +261,18 @@ impl Builder {
         Some(self.add(node, prefix))
     }
 
+    /// The windows of `.window(..)`.
+    pub(super) fn assigner(&mut self, assigner: &mut Expr) {
+        span::texts(assigner, &mut self.errors);
+        if let Some(text) = text(assigner) {
+            self.errors
+                .at(assigner, "a time alone does not say what windows there are")
+                .help(format!(".window(tumbling(\"{text}\"))"));
+        }
+    }
+
     /// Whether the arguments are of the right number and shape.
-    fn arguments(&mut self, name: &str, args: &[Arg], usage: &str, call: &Call) {
+    pub(super) fn arguments(&mut self, name: &str, args: &[Arg], usage: &str, call: &Call) {
         let (given, wanted) = (call.arguments.len(), args.len());
         if given != wanted {
             let plural = if wanted == 1 { "" } else { "s" };
@@ -312,7 +305,11 @@ impl Builder {
 
     /// Whether the node is a window of which nothing is computed yet.
     fn unfinished(&self, node: NodeId) -> bool {
-        self.graph.nodes[node].window.as_ref().is_some_and(|window| window.function.is_none())
+        let node = &self.graph.nodes[node];
+        match &node.join {
+            Some(join) => !join.with,
+            None => node.window.as_ref().is_some_and(|window| window.function.is_none()),
+        }
     }
 
     /// What is said of a window: how it fires, what is computed of it, and what its results look like.
@@ -372,6 +369,12 @@ impl Builder {
             };
             return None;
         }
+        self.window_setting(at, call)
+    }
+
+    /// A trigger, an evictor or the allowed lateness.
+    pub(super) fn window_setting(&mut self, at: NodeId, mut call: Call) -> Option<NodeId> {
+        let name = call.name.to_string();
         self.arguments(&name, &[Arg::Value], &format!(".{name}(..)"), &call);
         let mut value = call.arguments.pop()?;
         match name.as_str() {
@@ -452,7 +455,7 @@ impl Builder {
     }
 }
 
-fn node_of(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
+pub(super) fn node_of(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
     Node {
         kind,
         span,
@@ -472,11 +475,12 @@ fn node_of(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
         branch: None,
         named: None,
         window: None,
+        join: None,
     }
 }
 
 /// The name without the mark of a raw identifier.
-fn plain(name: &Ident) -> String {
+pub(super) fn plain(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_owned()
 }
 
