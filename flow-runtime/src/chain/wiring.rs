@@ -9,7 +9,7 @@ use super::{
     At, ChainError, Edge, Edges, Outgoing, Output, Parcel, Partition, Received, Skipped, Stream,
     disjoint::{self, Path},
     edge::{Credit, Credits, Drain},
-    state::StateParts,
+    state::{OperatorStateParts, StateParts},
     times::{Firing, Generators, Late, WatermarkLoop},
 };
 use crate::{
@@ -19,7 +19,10 @@ use crate::{
     record::{Lend, Plain, Portable},
     sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort},
     source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
-    state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
+    state::{
+        KeyGroups, Keyed, OperatorPort, OperatorState, Redistribution, Share, StateItems, StatePort,
+        StateValue, StoredKey,
+    },
     time::{Clock, Watermark},
     watermark::{WatermarkStrategy, Watermarks},
     window::{self, Windowing, Windows, lent::WindowPort},
@@ -64,8 +67,18 @@ pub(crate) type FinishLoop = Box<dyn FnMut() -> Result<(), ChainError>>;
 
 /// Where a chain's records come from.
 pub(crate) enum Head {
-    Source { operator: usize, driver: Box<dyn SourceDriver> },
-    Edges { ids: Vec<usize>, run: ParcelLoop },
+    Source {
+        operator: usize,
+        driver: Box<dyn SourceDriver>,
+    },
+    /// One input of the first operator, or several of different types.
+    Edges(Vec<Entrance>),
+}
+
+/// An input of a chain: its edges, and the loop over what arrives on them.
+pub(crate) struct Entrance {
+    pub(crate) ids: Vec<usize>,
+    pub(crate) run: ParcelLoop,
 }
 
 /// One chain on one worker, as the engine takes it.
@@ -76,6 +89,7 @@ pub(crate) struct ChainParts {
     pub(crate) finish: Vec<FinishLoop>,
     pub(crate) outputs: Vec<OutputPort>,
     pub(crate) states: Vec<StateParts>,
+    pub(crate) lists: Vec<OperatorStateParts>,
     pub(crate) sinks: Vec<Rc<dyn SinkPort>>,
     pub(crate) generators: Vec<Generators>,
     pub(crate) firings: Vec<Firing>,
@@ -202,6 +216,7 @@ impl Wiring {
             finish: Vec::new(),
             outputs: Vec::new(),
             states: Vec::new(),
+            lists: Vec::new(),
             sinks: Vec::new(),
             generators: Vec::new(),
             firings: Vec::new(),
@@ -220,6 +235,7 @@ pub struct Chain<'w> {
     finish: Vec<FinishLoop>,
     outputs: Vec<OutputPort>,
     states: Vec<StateParts>,
+    lists: Vec<OperatorStateParts>,
     sinks: Vec<Rc<dyn SinkPort>>,
     generators: Vec<Generators>,
     firings: Vec<Firing>,
@@ -269,6 +285,54 @@ impl Chain<'_> {
             ));
         }
         keyed
+    }
+
+    /// State of an operator that belongs to no key, with what the restored checkpoint holds of it; see
+    /// [`Redistribution`]. `name` tells the lists of one operator apart, across versions of the program.
+    pub fn operator_state<C: StateItems>(
+        &mut self,
+        operator: usize,
+        name: &'static str,
+        redistribution: Redistribution,
+    ) -> OperatorState<C> {
+        let state = OperatorState::of(C::default());
+        self.checkpoint_list(operator, name, redistribution, Rc::new(state.clone()));
+        state
+    }
+
+    /// As [`operator_state`](Self::operator_state), for a state that is there already.
+    pub(crate) fn checkpoint_list(
+        &mut self,
+        operator: usize,
+        name: &'static str,
+        redistribution: Redistribution,
+        port: Rc<dyn OperatorPort>,
+    ) {
+        if !self.active() {
+            return;
+        }
+        let environment = Arc::clone(&self.wiring.environment);
+        let (uid, subtask) = (self.uid(operator), self.wiring.worker);
+        if let Some(restored) = &environment.restored {
+            let was = restored.manifest.operator(&uid).map(|operator| operator.parallelism);
+            let mut parts = restored.operator_state(&uid, name);
+            let share = match redistribution {
+                Redistribution::Even if was == Some(self.parallelism) => {
+                    parts.retain(|(of, _)| *of == subtask);
+                    Share::All
+                }
+                Redistribution::Even => Share::Of(subtask, self.parallelism),
+                Redistribution::Union | Redistribution::Broadcast => Share::All,
+            };
+            let parts: Vec<_> = parts.into_iter().map(|(_, items)| items).collect();
+            if let Err(error) = port.restore(&parts, share) {
+                self.wiring.error.get_or_insert(Error::Checkpoint(error.of(&uid)));
+            }
+        }
+        // All hold the same, so one stores it.
+        if environment.goes_back && (redistribution != Redistribution::Broadcast || subtask == 0) {
+            self.lists.push(OperatorStateParts::new(uid, name, subtask, port, &environment));
+        }
     }
 
     /// A sink at the end of the chain.
@@ -408,22 +472,20 @@ impl Chain<'_> {
         Windows::unchecked(spec, table)
     }
 
-    /// What follows a window: `run` advances it and emits what has fired. `origin` is the `.watermarks(..)` of this
-    /// chain by which it goes; `None` if event time has arrived with the records.
-    pub fn on_watermark<K, In, S>(
+    /// What follows a window, or another operator whose results do not come out where its records go in, as is so with
+    /// two inputs: after each batch `run` advances the operator to the new watermark, if there is one, and emits what
+    /// comes out. `origin` is the `.watermarks(..)` of this chain by which it goes; `None` if event time has arrived with
+    /// the records, or if there is none.
+    pub fn on_watermark<P: WindowPort + Clone + 'static>(
         &mut self,
         operator: usize,
         origin: Option<usize>,
-        windows: &Windows<K, In, S>,
+        handle: &P,
         run: impl FnMut(window::Turn) -> Result<(), ChainError> + 'static,
-    ) where
-        K: StoredKey,
-        In: Clone + 'static,
-        S: window::Definition<K, In> + 'static,
-    {
+    ) {
         let uid = self.uid(operator);
         let reached = self.reached(&uid);
-        let port = Rc::new(windows.clone());
+        let port = Rc::new(handle.clone());
         if let Some(watermark) = reached {
             port.restore(watermark);
         }
@@ -470,7 +532,9 @@ impl Chain<'_> {
         self.source(operator, source, run);
     }
 
-    /// The chain reads edges; `run` is its loop over a parcel.
+    /// The chain reads edges; `run` is its loop over a parcel. Of an operator with two inputs, whose records may be of
+    /// different types, each is an input of its own: they share the handles, the epochs and the event time of the
+    /// chain, which is the minimum over all senders of both.
     pub fn input<E, F>(&mut self, first: usize, edges: &E, mut run: F)
     where
         E: Edges<Item: Lend>,
@@ -481,7 +545,11 @@ impl Chain<'_> {
             let mut records = At::start(first).check(open(parcel))?;
             run(&mut records)
         });
-        self.head = Some(Head::Edges { ids: edges.ids(), run });
+        let entrance = Entrance { ids: edges.ids(), run };
+        match &mut self.head {
+            Some(Head::Edges(entrances)) => entrances.push(entrance),
+            head => *head = Some(Head::Edges(vec![entrance])),
+        }
     }
 
     /// What follows an aggregate in batch mode: run once, at the end of the input.
@@ -501,6 +569,7 @@ impl Drop for Chain<'_> {
                 finish: std::mem::take(&mut self.finish),
                 outputs: std::mem::take(&mut self.outputs),
                 states: std::mem::take(&mut self.states),
+                lists: std::mem::take(&mut self.lists),
                 sinks: std::mem::take(&mut self.sinks),
                 generators: std::mem::take(&mut self.generators),
                 firings: std::mem::take(&mut self.firings),
