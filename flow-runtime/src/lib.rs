@@ -16,6 +16,7 @@ pub mod connectors;
 pub mod error;
 mod failpoint;
 pub mod job;
+pub mod join;
 pub mod ops;
 pub mod plan;
 #[doc(hidden)]
@@ -25,6 +26,7 @@ pub use private as __private;
 pub mod record;
 pub mod sink;
 pub mod source;
+pub mod split;
 pub mod state;
 pub mod testing;
 pub mod time;

@@ -50,6 +50,7 @@ pub use crate::{
     checkpoint::Compression,
     error::BoxError,
     job::{Definition, Job},
+    join::{FullOuter, Inner, LeftOuter, RightOuter},
     plan::{CheckpointPlan, EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
     record::{
         BarePlain, BareRecord, Lend, LendPlain, LendRecord, Lending, OwnPlain, OwnRecord, Owning, Plain,
@@ -57,7 +58,9 @@ pub use crate::{
     },
     sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
+    split::{Split2, Split3, Split4, choice_of_2, choice_of_3, choice_of_4},
     state::{Key, StoredKeyPart},
+    time::Offset,
     watermark::WatermarkStrategy,
     window::{
         lent::{
@@ -70,6 +73,12 @@ pub use crate::{
 
 /// The time of records in a window that knows none.
 pub const NO_TIME: crate::time::Timestamp = crate::time::Timestamp::MIN;
+
+/// A key as an operator with two inputs takes it.
+#[inline(always)]
+pub fn stored<Q: Key>(key: Q) -> Q::Stored {
+    key.into_owned()
+}
 
 /// A record for one more reader of a stream.
 #[inline(always)]

@@ -3,9 +3,12 @@
 mod capture;
 mod chain;
 mod fallback;
+mod inputs;
+mod join;
 mod operator;
 mod part;
 mod plan;
+mod split;
 mod time;
 mod window;
 
@@ -92,7 +95,7 @@ fn plain(graph: &Graph) -> TokenStream {
 /// The traits whose methods choose how a record is owned.
 fn choices(graph: &Graph) -> TokenStream {
     let private = private();
-    let windows = graph.nodes.iter().any(|node| node.window.is_some()).then(|| {
+    let windows = graph.nodes.iter().any(|node| node.window.is_some() || node.kind.two_inputs()).then(|| {
         quote! {
             #[allow(unused_imports)]
             use #private::{

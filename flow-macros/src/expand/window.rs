@@ -1,6 +1,6 @@
 //! Windows in a loop: records go in where they come, results come out in a loop of their own when windows fire.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Expr, Index};
 
@@ -19,16 +19,7 @@ pub(super) fn make(graph: &Graph, id: NodeId, variable: &Ident) -> TokenStream {
     let node = &graph.nodes[id];
     let Some(window) = &node.window else { return TokenStream::new() };
     let (private, span) = (private(), node.span);
-    let Window { assigner, trigger, evictor, lateness, aggregate, .. } = &**window;
-    let windows = method("windows", span);
-    let setting = |name: &str, value: &Option<(proc_macro2::Span, syn::Expr)>| {
-        value.as_ref().map(|(span, value)| {
-            let name = method(name, *span);
-            quote!(.#name(#value))
-        })
-    };
-    let (trigger, evictor) = (setting("trigger", trigger), setting("evictor", evictor));
-    let lateness = setting("allowed_lateness", lateness);
+    let (windows, aggregate) = (made(window, span), &window.aggregate);
     let holds = match window.name() {
         "aggregate" => quote!(.aggregate(#aggregate)),
         "process" => quote!(.process(#private::all_records)),
@@ -39,7 +30,7 @@ pub(super) fn make(graph: &Graph, id: NodeId, variable: &Ident) -> TokenStream {
             return quote! {
                 let (#function, #reduce) = #private::later();
                 let #handle =
-                    #variable.#add(#index, #private::#windows(#assigner) #trigger #lateness .reduce(#reduce));
+                    #variable.#add(#index, #windows .reduce(#reduce));
             };
         }
         name => {
@@ -50,8 +41,23 @@ pub(super) fn make(graph: &Graph, id: NodeId, variable: &Ident) -> TokenStream {
     let (handle, add, index) = (handle_name(graph, id), method("window", span), Index::from(id));
     quote! {
         let #handle =
-            #variable.#add(#index, #private::#windows(#assigner) #trigger #evictor #lateness #holds);
+            #variable.#add(#index, #windows #holds);
     }
+}
+
+/// The windows, before it is said what they hold.
+pub(super) fn made(window: &Window, span: Span) -> TokenStream {
+    let Window { assigner, trigger, evictor, lateness, .. } = window;
+    let (private, windows) = (private(), method("windows", span));
+    let setting = |name: &str, value: &Option<(Span, Expr)>| {
+        value.as_ref().map(|(span, value)| {
+            let name = method(name, *span);
+            quote!(.#name(#value))
+        })
+    };
+    let (trigger, evictor) = (setting("trigger", trigger), setting("evictor", evictor));
+    let lateness = setting("allowed_lateness", lateness);
+    quote!(#private::#windows(#assigner) #trigger #evictor #lateness)
 }
 
 /// The functions that are applied where records go into windows.
@@ -64,6 +70,9 @@ pub(super) fn of_records(node: &Node) -> &[Expr] {
 
 /// The functions that are applied where results come out.
 pub(super) fn of_results(node: &Node) -> &[Expr] {
+    if node.join.is_some() {
+        return &node.arguments;
+    }
     match &node.window {
         Some(window) if window.with => &node.arguments[node.arguments.len() - 1..],
         Some(window) if window.is("process") => &node.arguments,
@@ -153,7 +162,7 @@ impl Loop<'_> {
     /// The loop over what has fired.
     pub(super) fn fired(&mut self, id: NodeId) -> TokenStream {
         self.results_of = Some(id);
-        let next = self.children(id);
+        let next = self.output(id, 0);
         let handle = self.handle(id);
         let node = &self.graph.nodes[id];
         let (at, turn, fired) = (local("at"), local("turn"), local_at("fired", node.span));

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use proc_macro2::{Ident, Span};
 use syn::{Expr, ExprLit, Lit, spanned::Spanned};
 
-use super::{Binding, Graph, Node, NodeId, Window};
+use super::{Binding, Graph, Join, Node, NodeId, Window};
 use crate::{
     diag::{Errors, similar},
-    parse::{Call, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
-    vocab::{self, Arg, Kind, MODIFIERS, OPERATORS, WINDOW_FUNCTIONS, WINDOW_MODIFIERS},
+    parse::{Bound, Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
+    vocab::{self, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_FUNCTIONS, WINDOW_MODIFIERS},
 };
 
 pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
@@ -33,12 +33,13 @@ pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
             Statement::Streams(streams) => builder.streams(*streams),
         }
     }
+    builder.graph.settle_parallelism();
     builder.errors.finish(builder.graph)
 }
 
-struct Builder {
-    graph: Graph,
-    errors: Errors,
+pub(super) struct Builder {
+    pub(super) graph: Graph,
+    pub(super) errors: Errors,
     /// How often a generated uid was wanted.
     uids: HashMap<String, usize>,
 }
@@ -48,7 +49,7 @@ impl Builder {
     fn inputs(&mut self) {
         let Shape::Part { inputs } = &self.graph.signature.shape else { return };
         for name in inputs.clone() {
-            let mut node = node(Kind::Input, name.span(), Vec::new());
+            let mut node = node_of(Kind::Input, name.span(), Vec::new());
             node.uid = plain(&name);
             node.input = Some(name.clone());
             self.graph.nodes.push(node);
@@ -57,37 +58,84 @@ impl Builder {
     }
 
     fn streams(&mut self, streams: Streams) {
-        let Streams { binding, root, calls, tail } = streams;
-        let prefix = match (&binding, &root) {
-            (Some(name), _) | (None, Root::Name(name)) => Some(plain(name)),
+        let Streams { binding, chain, tail } = streams;
+        let prefix = match (&binding, &chain.root) {
+            (Some(Bound::One(name)), _) | (_, Root::Name(name)) => Some(plain(name)),
+            // No output gives its name to the operators before the one that has several.
+            (Some(several), _) => several.names().next().map(plain),
             _ => None,
         };
-        let Some(mut at) = self.root(root, prefix.as_deref()) else { return };
-        for call in calls {
-            match self.call(at, call, prefix.as_deref()) {
-                Some(next) => at = next,
-                None => return,
-            }
-        }
-        if self.unfinished(at) {
-            let node = &self.graph.nodes[at];
-            self.errors
-                .at_span(node.span, "a window of which nothing is computed")
-                .help("go on with `.count()`, `.sum(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`");
-            return;
-        }
+        let Some(at) = self.chain(chain, prefix.as_deref()) else { return };
         match binding {
-            Some(name) if self.graph.nodes[at].kind == Kind::Sink => {
+            Some(Bound::Several { pattern, names }) => self.branches(at, &pattern, names),
+            Some(Bound::One(name)) if self.graph.nodes[at].kind == Kind::Sink => {
                 self.errors
                     .at(&name, format!("`{name}` would name what comes out of a sink, and nothing does"))
                     .help("end the statement with `.sink(..);`, without `let`");
             }
-            Some(name) => self.graph.bindings.push(Binding { name, node: at }),
+            Some(Bound::One(name)) if self.several(at) => self.one_name(at, &name),
+            Some(Bound::One(name)) => self.graph.bindings.push(Binding { name, node: at }),
+            None if self.several(at) => self.several_unnamed(at),
             None if tail && !self.graph.is_job() && self.graph.nodes[at].kind != Kind::Sink => {
                 self.graph.output = Some(at);
             }
             None => {}
         }
+    }
+
+    /// A whole method chain. `None` when something is wrong with it.
+    fn chain(&mut self, chain: Chain, prefix: Option<&str>) -> Option<NodeId> {
+        let mut at = self.root(chain.root, prefix)?;
+        for call in chain.calls {
+            at = self.call(at, call, prefix)?;
+        }
+        if self.unfinished(at) {
+            self.nothing_computed(at);
+            return None;
+        }
+        Some(at)
+    }
+
+    fn nothing_computed(&mut self, at: NodeId) {
+        let node = &self.graph.nodes[at];
+        match &node.join {
+            Some(join) => join.unfinished(node, &mut self.errors),
+            None => {
+                self.errors.at_span(node.span, "a window of which nothing is computed").help(
+                    "go on with `.count()`, `.sum(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`",
+                );
+            }
+        }
+    }
+
+    /// The stream that an argument of a method is: a name, or a method chain.
+    fn stream(
+        &mut self,
+        chain: Option<Chain>,
+        argument: &Expr,
+        usage: &str,
+        prefix: Option<&str>,
+    ) -> Option<NodeId> {
+        let Some(chain) = chain else {
+            self.errors.at(argument, "this is not the name of a stream").help(usage);
+            return None;
+        };
+        let prefix = match &chain.root {
+            Root::Name(name) => Some(plain(name)),
+            _ => prefix.map(str::to_owned),
+        };
+        let at = self.chain(chain, prefix.as_deref())?;
+        if self.graph.nodes[at].kind == Kind::Sink {
+            self.errors
+                .at_span(self.graph.nodes[at].span, "nothing comes out of a sink")
+                .help("give the stream as it is before the sink");
+            return None;
+        }
+        if self.several(at) {
+            self.several_unnamed(at);
+            return None;
+        }
+        Some(at)
     }
 
     fn root(&mut self, root: Root, prefix: Option<&str>) -> Option<NodeId> {
@@ -96,11 +144,11 @@ impl Builder {
                 self.graph.bindings.iter().find(|binding| binding.name == name).map(|binding| binding.node)
             }
             Root::Source { span, argument } => {
-                Some(self.add(node(Kind::Source, span, vec![argument]), prefix))
+                Some(self.add(node_of(Kind::Source, span, vec![argument]), prefix))
             }
             Root::Part { path, arguments } => {
                 let name = path.segments.last().map(|segment| segment.ident.clone())?;
-                let mut part = node(Kind::Part, name.span(), Vec::new());
+                let mut part = node_of(Kind::Part, name.span(), Vec::new());
                 part.inputs = arguments.iter().filter_map(|argument| self.graph.named(argument)).collect();
                 part.arguments = arguments;
                 part.part = Some(path);
@@ -112,7 +160,7 @@ impl Builder {
     }
 
     fn add(&mut self, mut node: Node, prefix: Option<&str>) -> NodeId {
-        node.uid = self.unique(prefix, node.kind.name());
+        node.uid = self.unique(prefix, node.word());
         self.graph.nodes.push(node);
         self.graph.nodes.len() - 1
     }
@@ -136,6 +184,15 @@ impl Builder {
             self.modify(at, &call);
             return Some(at);
         }
+        if self.unfinished(at) && self.graph.nodes[at].join.is_some() {
+            return self.join(at, call);
+        }
+        if BOUNDS.contains(&name.as_str()) {
+            self.errors
+                .at(&call.name, format!("`{name}` on `{}`, which is no join", self.graph.stream_name(at)))
+                .help("stream.key_by(..).interval_join(other.key_by(..)).between(\"-5s\", \"10s\").with(|key, left, right| ..)");
+            return None;
+        }
         if self.unfinished(at) || name == "with" || WINDOW_MODIFIERS.contains(&name.as_str()) {
             return self.window(at, call);
         }
@@ -158,39 +215,44 @@ impl Builder {
                 .help("to write a stream to two sinks, name it: `let s = ..; s.sink(..); s.sink(..);`");
             return None;
         }
-        let mut node = node(operator.kind, call.name.span(), Vec::new());
+        if self.several(at) {
+            let (before, names) = (self.graph.operator_name(at), self.usual_names(at));
+            self.errors
+                .at(&call.name, format!("`{name}` after `{before}`, which has several outputs"))
+                .help(format!("name each first: `let {names} = ..;`, and go on with the names"));
+            return None;
+        }
+        let mut node = node_of(operator.kind, call.name.span(), Vec::new());
         node.inputs.push(at);
         if operator.args == [Arg::Streams] {
             if call.arguments.is_empty() {
                 self.errors.at(&call.name, "`union` takes the streams to add").help(operator.usage);
             }
-            for argument in &call.arguments {
-                match self.graph.named(argument) {
-                    Some(input) => node.inputs.push(input),
-                    None => {
-                        self.errors
-                            .at(argument, "this is not the name of a stream")
-                            .help("let other = ..; stream.union(other)");
-                    }
-                }
+            for (argument, chain) in call.arguments.iter().zip(call.streams) {
+                let usage = "let other = ..; stream.union(other)";
+                node.inputs.extend(self.stream(chain, argument, usage, prefix));
             }
+        } else if operator.args.first() == Some(&Arg::Stream) {
+            self.arguments(operator.name, operator.args, operator.usage, &call);
+            let mut arguments = call.arguments.into_iter();
+            let other = call.streams.into_iter().next().flatten();
+            node.inputs.push(self.stream(other, &arguments.next()?, operator.usage, prefix)?);
+            node.arguments = arguments.collect();
+            node.join = (operator.kind == Kind::Join).then(|| Box::new(Join::of(operator.name)));
         } else {
             self.arguments(operator.name, operator.args, operator.usage, &call);
             node.arguments = call.arguments;
-            if matches!(operator.kind, Kind::Window | Kind::Watermarks)
-                && let Some(value) = node.arguments.first_mut()
-            {
-                span::texts(value, &mut self.errors);
-                if let Some(text) = text(value) {
-                    let (error, meant) = match operator.kind {
-                        Kind::Window => {
-                            ("a time alone does not say what windows there are", "window(tumbling")
-                        }
-                        _ => ("a time alone does not say what watermarks there are", "watermarks(bounded"),
-                    };
-                    let rest = if operator.kind == Kind::Window { ")" } else { ", |record| ..)" };
-                    self.errors.at(value, error).help(format!(".{meant}(\"{text}\"){rest}"));
+            match (operator.kind, node.arguments.first_mut()) {
+                (Kind::Window, Some(assigner)) => self.assigner(assigner),
+                (Kind::Watermarks, Some(strategy)) => {
+                    span::texts(strategy, &mut self.errors);
+                    if let Some(text) = text(strategy) {
+                        self.errors
+                            .at(strategy, "a time alone does not say what watermarks there are")
+                            .help(format!(".watermarks(bounded(\"{text}\"), |record| ..)"));
+                    }
                 }
+                _ => {}
             }
             if operator.kind == Kind::Window {
                 node.window = node.arguments.pop().map(|assigner| Box::new(Window::of(assigner)));
@@ -199,8 +261,18 @@ impl Builder {
         Some(self.add(node, prefix))
     }
 
+    /// The windows of `.window(..)`.
+    pub(super) fn assigner(&mut self, assigner: &mut Expr) {
+        span::texts(assigner, &mut self.errors);
+        if let Some(text) = text(assigner) {
+            self.errors
+                .at(assigner, "a time alone does not say what windows there are")
+                .help(format!(".window(tumbling(\"{text}\"))"));
+        }
+    }
+
     /// Whether the arguments are of the right number and shape.
-    fn arguments(&mut self, name: &str, args: &[Arg], usage: &str, call: &Call) {
+    pub(super) fn arguments(&mut self, name: &str, args: &[Arg], usage: &str, call: &Call) {
         let (given, wanted) = (call.arguments.len(), args.len());
         if given != wanted {
             let plural = if wanted == 1 { "" } else { "s" };
@@ -233,7 +305,11 @@ impl Builder {
 
     /// Whether the node is a window of which nothing is computed yet.
     fn unfinished(&self, node: NodeId) -> bool {
-        self.graph.nodes[node].window.as_ref().is_some_and(|window| window.function.is_none())
+        let node = &self.graph.nodes[node];
+        match &node.join {
+            Some(join) => !join.with,
+            None => node.window.as_ref().is_some_and(|window| window.function.is_none()),
+        }
     }
 
     /// What is said of a window: how it fires, what is computed of it, and what its results look like.
@@ -293,6 +369,12 @@ impl Builder {
             };
             return None;
         }
+        self.window_setting(at, call)
+    }
+
+    /// A trigger, an evictor or the allowed lateness.
+    pub(super) fn window_setting(&mut self, at: NodeId, mut call: Call) -> Option<NodeId> {
+        let name = call.name.to_string();
         self.arguments(&name, &[Arg::Value], &format!(".{name}(..)"), &call);
         let mut value = call.arguments.pop()?;
         match name.as_str() {
@@ -313,6 +395,13 @@ impl Builder {
 
     fn modify(&mut self, at: NodeId, call: &Call) {
         let name = call.name.to_string();
+        if self.graph.nodes[at].kind == Kind::Branch {
+            let (operator, stream) = (self.graph.operator_name(at), self.graph.stream_name(at));
+            self.errors
+                .at(&call.name, format!("`{name}` of `{stream}`, which is one output of `{operator}`"))
+                .help(format!("say it of the operator: `.{operator}(..).{name}(..)`"));
+            return;
+        }
         let wanted = usize::from(!matches!(name.as_str(), "disable_chaining" | "start_new_chain"));
         if call.arguments.len() != wanted {
             let plural = if wanted == 1 { "" } else { "s" };
@@ -366,7 +455,7 @@ impl Builder {
     }
 }
 
-fn node(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
+pub(super) fn node_of(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
     Node {
         kind,
         span,
@@ -383,12 +472,15 @@ fn node(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
         on_error_span: None,
         part: None,
         input: None,
+        branch: None,
+        named: None,
         window: None,
+        join: None,
     }
 }
 
 /// The name without the mark of a raw identifier.
-fn plain(name: &Ident) -> String {
+pub(super) fn plain(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_owned()
 }
 

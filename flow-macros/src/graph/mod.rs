@@ -1,10 +1,14 @@
 //! The graph of a pipeline: operators, and who reads from whom. Every node keeps the tokens and spans it came from.
 
+mod branch;
 mod build;
+mod inputs;
+mod join;
 mod time;
 mod window;
 
 pub(crate) use build::build;
+pub(crate) use join::{Join, Matching};
 pub(crate) use window::Window;
 
 use proc_macro2::{Ident, Span};
@@ -40,14 +44,26 @@ pub(crate) struct Node {
     pub(crate) part: Option<Path>,
     /// The parameter, of a [`Kind::Input`].
     pub(crate) input: Option<Ident>,
+    /// Which output of the operator it reads from, of a [`Kind::Branch`].
+    pub(crate) branch: Option<usize>,
+    /// How many outputs a tuple names; none where there is no tuple.
+    pub(crate) named: Option<usize>,
     /// Of a [`Kind::Window`]; the node's arguments are the closures of what is computed.
     pub(crate) window: Option<Box<Window>>,
+    /// Of a [`Kind::Join`]. If it is in windows, they are the node's window, of which nothing else is computed.
+    pub(crate) join: Option<Box<Join>>,
 }
 
 impl Node {
     /// All that it says in expressions of the user's.
     pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expr> {
-        self.arguments.iter().chain(self.window.iter().flat_map(|window| window.values()))
+        let windows = self.window.iter().flat_map(|window| window.values());
+        self.arguments.iter().chain(windows).chain(self.join.iter().flat_map(|join| join.values()))
+    }
+
+    /// The method that made it.
+    pub(crate) fn word(&self) -> &'static str {
+        self.join.as_ref().map_or_else(|| self.kind.name(), |join| join.word)
     }
 }
 
@@ -91,10 +107,11 @@ impl Graph {
 
     /// What the user calls an operator.
     pub(crate) fn operator_name(&self, node: NodeId) -> String {
+        let node = self.operator_of(node);
         let function = self.nodes[node].part.as_ref().and_then(|path| path.segments.last());
         match function {
             Some(function) => function.ident.to_string(),
-            None => self.nodes[node].kind.name().to_owned(),
+            None => self.nodes[node].word().to_owned(),
         }
     }
 

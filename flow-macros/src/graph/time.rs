@@ -21,7 +21,9 @@ impl Graph {
             Kind::Window if self.nodes[node].window.as_ref().is_some_and(|window| window.timeless()) => {
                 Some(node)
             }
-            Kind::Union => self.nodes[node].inputs.iter().find_map(|input| self.timeless(*input)),
+            kind if kind == Kind::Union || kind.two_inputs() => {
+                self.nodes[node].inputs.iter().find_map(|input| self.timeless(*input))
+            }
             _ => self.timeless(input),
         }
     }
@@ -39,6 +41,8 @@ impl Graph {
     fn wants_time(&self, node: NodeId) -> bool {
         match self.nodes[node].kind {
             Kind::Window => true,
+            // With time on one side only there is none at the other: neither edge carries it then.
+            Kind::Join => self.nodes[node].inputs.iter().all(|input| self.has_time(*input)),
             Kind::Watermarks | Kind::Part | Kind::Sink => false,
             _ => self.gives_time(node),
         }
