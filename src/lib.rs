@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub use flow_macros::{Key, TransactionHandle, pipeline};
+pub use flow_macros::{Key, State, TransactionHandle, pipeline};
 #[cfg(feature = "kafka")]
 pub use flow_runtime::connectors::kafka;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -14,10 +14,15 @@ pub use flow_runtime::{
     job::{Definition, Job},
     ops::{run, run_from},
     plan,
+    process::{
+        self, AggregatingState, KeyedProcessFunction, ListState, MapState, ProcessFunction, ReducingState,
+        State, Timer, ValueState,
+    },
+    record::{Octets, Text},
     sink::{self, TransactionHandle, TwoPhaseCommit},
     source,
     split::{Split2, Split3, Split4},
-    state::{Key, Sum},
+    state::{Key, Redistribution, StateItems, Sum},
     testing, time, watermark, window,
     worker::{self, Config, Ending, Restart, Summary},
 };

@@ -16,6 +16,7 @@ use crate::{
     checkpoint::{CheckpointId, Compression, Restored, Store},
     error::Error,
     plan::Plan,
+    process::{KeyedProcess, KeyedProcessFunction, Process, ProcessFunction, WithoutSide},
     record::{Lend, Plain, Portable},
     sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort},
     source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
@@ -470,6 +471,61 @@ impl Chain<'_> {
         }
         let table = self.keyed(operator);
         Windows::unchecked(spec, table)
+    }
+
+    /// A process function over a keyed stream, with what the restored checkpoint holds of its state and timers. `timed`
+    /// says whether the stream carries event time, `skipped` counts what fails where that is to be skipped.
+    pub fn keyed_process<F: KeyedProcessFunction>(
+        &mut self,
+        operator: usize,
+        function: F,
+        timed: bool,
+        skipped: Option<Skipped>,
+    ) -> KeyedProcess<F> {
+        let table = self.keyed(operator);
+        let clock = self.wiring.environment.clock.clone();
+        KeyedProcess::new(function, table, clock, timed, skipped)
+    }
+
+    /// As [`keyed_process`](Self::keyed_process), where nobody reads a second output.
+    pub fn keyed_process_alone<F>(
+        &mut self,
+        operator: usize,
+        function: F,
+        timed: bool,
+        skipped: Option<Skipped>,
+    ) -> KeyedProcess<F>
+    where
+        F: KeyedProcessFunction<Side: WithoutSide>,
+    {
+        self.keyed_process(operator, function, timed, skipped)
+    }
+
+    /// A process function over a stream without keys.
+    pub fn process<F: ProcessFunction>(
+        &mut self,
+        operator: usize,
+        function: F,
+        timed: bool,
+        skipped: Option<Skipped>,
+    ) -> Process<F> {
+        let state = self.operator_state(operator, "state", F::REDISTRIBUTION);
+        let clock = self.wiring.environment.clock.clone();
+        Process::new(function, state, clock, timed, skipped)
+    }
+
+    /// As [`process`](Self::process), where nobody reads a second output.
+    pub fn process_alone<F>(
+        &mut self,
+        operator: usize,
+        function: F,
+        timed: bool,
+        skipped: Option<Skipped>,
+    ) -> Process<F>
+    where
+        F: ProcessFunction<Side: WithoutSide>,
+    {
+        self.process(operator, function, timed, skipped)
     }
 
     /// What follows a window, or another operator whose results do not come out where its records go in, as is so with

@@ -28,9 +28,13 @@ impl Turn {
     }
 
     /// The new watermark, if there is one, until it is [done](Self::done).
-    #[allow(dead_code)]
     pub(crate) fn watermark(&self) -> Option<Watermark> {
         self.watermark
+    }
+
+    /// What the clock says, unless that is [done](Self::done).
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.now
     }
 
     /// All that the new watermark makes due has come out.

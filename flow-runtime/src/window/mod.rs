@@ -17,9 +17,9 @@ pub(crate) mod lent;
 mod operator;
 mod spec;
 mod state;
-mod timers;
 pub mod trigger;
 
+use crate::timers;
 pub use aggregate::Aggregate;
 pub use assign::{
     Assigner, Count, Gap, Global, Session, SessionGap, Sliding, SlidingCount, SlidingWindows, Tumbling,
