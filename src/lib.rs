@@ -15,14 +15,14 @@ pub use flow_runtime::{
     ops::{run, run_from},
     plan,
     process::{
-        self, AggregatingState, KeyedProcessFunction, ListState, MapState, ProcessFunction, ReducingState,
-        State, Timer, ValueState,
+        self, AggregatingState, CoProcessFunction, KeyedBroadcastProcessFunction, KeyedCoProcessFunction,
+        KeyedProcessFunction, ListState, MapState, ProcessFunction, ReducingState, State, Timer, ValueState,
     },
     record::{Octets, Text},
     sink::{self, TransactionHandle, TwoPhaseCommit},
     source,
     split::{Split2, Split3, Split4},
-    state::{Key, Redistribution, StateItems, Sum},
+    state::{Key, Redistribution, StateItems, StateValue, Sum},
     testing, time, watermark, window,
     worker::{self, Config, Ending, Restart, Summary},
 };

@@ -75,7 +75,7 @@ use crate::{
 /// changed, so what may fail comes first.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no process function for a keyed stream",
-    label = "this is called with the state of a key",
+    label = "this is to be called with the state of a key",
     note = "implement `flow::KeyedProcessFunction` for it; a `ProcessFunction` works on a stream without `.key_by(..)`"
 )]
 pub trait KeyedProcessFunction: 'static {
@@ -151,7 +151,7 @@ pub trait KeyedProcessFunction: 'static {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no process function for a stream without keys",
-    label = "this is called with records alone",
+    label = "this is to be called with records alone",
     note = "implement `flow::ProcessFunction` for it; a `KeyedProcessFunction` needs `.key_by(..)` right before `.process(..)`"
 )]
 pub trait ProcessFunction: 'static {
@@ -210,3 +210,17 @@ pub enum NoSide {}
 pub trait WithoutSide {}
 impl WithoutSide for NoSide {}
 impl WithoutSide for std::convert::Infallible {}
+
+/// A handle, which is of no known type where `Out` is of none: when a function is no process function, rustc says so
+/// once then.
+pub type Once<Out, H> = <Out as Becomes<H>>::Handle;
+
+/// See [`Once`].
+pub trait Becomes<H> {
+    /// The same as `H`.
+    type Handle;
+}
+
+impl<Out, H> Becomes<H> for Out {
+    type Handle = H;
+}
