@@ -136,7 +136,8 @@ proptest! {
         let mut now = 1_000;
         let mut state = Short::empty(None);
         // With the time of the last use.
-        let (mut value, mut seen): (Option<(u64, i64)>, Option<(u64, i64)>) = (None, None);
+        let mut value: Option<(u64, i64)> = None;
+        let mut seen: Option<(u64, i64)> = None;
         let mut list: Vec<(u64, i64)> = Vec::new();
         let (mut map, mut read) = (std::collections::BTreeMap::new(), std::collections::BTreeMap::new());
         for step in steps {
