@@ -15,6 +15,10 @@ use super::{
 use crate::{
     checkpoint::{CheckpointId, Compression, Restored, Store},
     error::Error,
+    join::{
+        Matching,
+        interval::{Interval, IntervalJoin},
+    },
     plan::Plan,
     record::{Lend, Plain, Portable},
     sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort},
@@ -470,6 +474,27 @@ impl Chain<'_> {
         }
         let table = self.keyed(operator);
         Windows::unchecked(spec, table)
+    }
+
+    /// The records of two streams that wait to meet, with what the restored checkpoint holds of them.
+    pub fn interval_join<K, L, R, M>(
+        &mut self,
+        operator: usize,
+        interval: Interval,
+        matching: M,
+    ) -> IntervalJoin<K, L, R, M>
+    where
+        K: StoredKey,
+        L: StateValue,
+        R: StateValue,
+        M: Matching,
+    {
+        if let Err(error) = interval.check() {
+            let uid = self.uid(operator);
+            self.wiring.error.get_or_insert(Error::Config(format!("`{uid}`: {error}")));
+        }
+        let table = self.keyed(operator);
+        IntervalJoin::new(interval, matching, table)
     }
 
     /// What follows a window, or another operator whose results do not come out where its records go in, as is so with

@@ -4,6 +4,7 @@
 //! [`matching`] says what becomes of records that meet nobody. Records are owned when they go in, and closures see the
 //! pairs by reference, so that nothing is copied per pair.
 
+pub mod interval;
 pub(crate) mod keys;
 pub mod matching;
 mod window;
@@ -11,3 +12,6 @@ mod window;
 pub use keys::SameKey;
 pub use matching::{FullOuter, Inner, LeftOuter, Matching, Pair, RightOuter};
 pub use window::{Joined, Met, Pairs, Side, Sides};
+
+#[cfg(test)]
+mod tests;

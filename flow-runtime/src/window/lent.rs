@@ -28,13 +28,11 @@ impl Turn {
     }
 
     /// The new watermark, if there is one, until it is [done](Self::done).
-    #[allow(dead_code)]
     pub(crate) fn watermark(&self) -> Option<Watermark> {
         self.watermark
     }
 
     /// All that the new watermark makes due has come out.
-    #[allow(dead_code)]
     pub(crate) fn done(&mut self) {
         self.watermark = None;
     }

@@ -27,25 +27,25 @@ pub struct KeyWindows<W, H, S> {
 
 /// Under which time an index leads to a key, if it does.
 #[derive(Clone, Debug)]
-pub(super) struct Indexed(Cell<Timestamp>);
+pub(crate) struct Indexed(Cell<Timestamp>);
 
 impl Indexed {
     /// No timer is for the beginning of time.
     const NOT: Timestamp = Timestamp::MIN;
 
     #[inline(always)]
-    pub(super) fn get(&self) -> Option<Timestamp> {
+    pub(crate) fn get(&self) -> Option<Timestamp> {
         Some(self.0.get()).filter(|time| *time != Self::NOT)
     }
 
     #[inline(always)]
-    pub(super) fn set(&self, time: Option<Timestamp>) {
+    pub(crate) fn set(&self, time: Option<Timestamp>) {
         self.0.set(time.unwrap_or(Self::NOT));
     }
 
     /// Whether the index does not lead here until `time`, or later.
     #[inline(always)]
-    pub(super) fn is_after(&self, time: Timestamp) -> bool {
+    pub(crate) fn is_after(&self, time: Timestamp) -> bool {
         self.get().is_none_or(|indexed| time < indexed)
     }
 }

@@ -108,7 +108,7 @@ impl From<Vec<Timestamp>> for Times {
 /// session that grows needs no change here: it is looked at too early, and put here again. What is here can always be
 /// made anew from the state.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(crate) struct Index {
     due: BTreeMap<Timestamp, Vec<u64>>,
     /// Of a time that has come, those that are left; the next one is the last.
     coming: Option<(Timestamp, Vec<u64>)>,
@@ -117,18 +117,18 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn push(&mut self, time: Timestamp, hash: u64) {
+    pub(crate) fn push(&mut self, time: Timestamp, hash: u64) {
         self.due.entry(time).or_insert_with(|| std::mem::take(&mut self.spare)).push(hash);
     }
 
     /// The first time for which a key is here.
-    pub(super) fn first(&self) -> Option<Timestamp> {
+    pub(crate) fn first(&self) -> Option<Timestamp> {
         let due = self.due.first_key_value().map(|(time, _)| *time);
         self.coming.as_ref().map(|(time, _)| *time).into_iter().chain(due).min()
     }
 
     /// Takes out the next key that is due, with its time.
-    pub(super) fn pop_until(&mut self, until: Timestamp) -> Option<(Timestamp, u64)> {
+    pub(crate) fn pop_until(&mut self, until: Timestamp) -> Option<(Timestamp, u64)> {
         loop {
             if let Some((time, hashes)) = &mut self.coming {
                 // Something earlier may have been put here meanwhile.
