@@ -9,6 +9,8 @@ pub(crate) enum Kind {
     FilterMap,
     FlatMap,
     Inspect,
+    /// Gives each record to one of several outputs.
+    Split,
     KeyBy,
     Reduce,
     Fold,
@@ -32,6 +34,8 @@ pub(crate) enum Kind {
     Global,
     PartitionCustom,
     Sink,
+    /// One of several outputs of an operator.
+    Branch,
     /// A helper function from stream to stream.
     Part,
     /// A stream that a helper function is given.
@@ -72,6 +76,7 @@ pub(crate) const OPERATORS: &[Operator] = &[
     row("filter_map", Kind::FilterMap, &[Arg::Function(1)], ".filter_map(|record| Some(..))"),
     row("flat_map", Kind::FlatMap, &[Arg::Function(1)], ".flat_map(|record| ..)"),
     row("inspect", Kind::Inspect, &[Arg::Function(1)], ".inspect(|record| ..)"),
+    row("split", Kind::Split, &[Arg::Function(1)], ".split(|record| Split2::First(record))"),
     row("key_by", Kind::KeyBy, &[Arg::Function(1)], ".key_by(|record| ..)"),
     row("reduce", Kind::Reduce, &[Arg::Function(2)], ".reduce(|a, b| ..)"),
     row("fold", Kind::Fold, &[Arg::Value, Arg::Function(2)], ".fold(initial, |accumulator, record| ..)"),
@@ -173,6 +178,7 @@ impl Kind {
         match self {
             Kind::Source => "source",
             Kind::Part => "part",
+            Kind::Branch => "branch",
             Kind::Input => "input",
             kind => {
                 OPERATORS.iter().find(|operator| operator.kind == kind).map_or("", |operator| operator.name)

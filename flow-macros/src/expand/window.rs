@@ -162,7 +162,7 @@ impl Loop<'_> {
     /// The loop over what has fired.
     pub(super) fn fired(&mut self, id: NodeId) -> TokenStream {
         self.results_of = Some(id);
-        let next = self.children(id);
+        let next = self.output(id, 0);
         let handle = self.handle(id);
         let node = &self.graph.nodes[id];
         let (at, turn, fired) = (local("at"), local("turn"), local_at("fired", node.span));
