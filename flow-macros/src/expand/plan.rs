@@ -80,7 +80,8 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let parallelism = node.parallelism.map(Index::from).map(|n| quote!(.parallelism(#n)));
     let stateful = node.kind.keyed().then(|| quote!(.stateful()));
     let part = node.part.as_ref().map(|path| quote!(.part(<#path as #private::Definition>::PLAN)));
-    quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #part)
+    let operator_state = (node.kind == Kind::BroadcastJoin).then(|| quote!(.operator_state()));
+    quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #operator_state #part)
 }
 
 /// As it is called in plans. What meets in a join, or what is computed of a window decides what its state is.

@@ -3,11 +3,14 @@
 use proc_macro2::Span;
 use syn::Expr;
 
-use super::{Node, NodeId, Window, build::Builder};
+use super::{
+    Node, NodeId, Window,
+    build::{Builder, node_of, plain},
+};
 use crate::{
     diag::{Errors, similar},
     parse::{Call, span},
-    vocab::{Arg, JOIN_MODIFIERS, MODIFIERS},
+    vocab::{Arg, JOIN_MODIFIERS, Kind, MODIFIERS},
 };
 
 /// Of which records without a partner something is made, too.
@@ -219,6 +222,32 @@ impl Builder {
             }
         }
         Some(at)
+    }
+
+    /// The stream that a join with a small stream keeps in every subtask.
+    pub(super) fn everywhere(&mut self, small: NodeId, span: Span) -> NodeId {
+        if self.graph.nodes[small].kind == Kind::Broadcast {
+            return small;
+        }
+        let name = self.graph.bindings.iter().find(|binding| binding.node == small);
+        let prefix = name.map(|binding| plain(&binding.name));
+        let mut broadcast = node_of(Kind::Broadcast, span, Vec::new());
+        broadcast.inputs.push(small);
+        self.add(broadcast, prefix.as_deref())
+    }
+
+    /// What becomes of each record and what is kept for its key.
+    pub(super) fn broadcast_join(&mut self, at: NodeId, mut call: Call) -> Option<NodeId> {
+        let (name, usage) = (call.name.to_string(), ".with(|record, other| ..)");
+        if name != "with" {
+            self.errors
+                .at(&call.name, format!("`{name}` of a join of which nothing is made yet"))
+                .help(format!("go on with `{usage}` first"));
+            return None;
+        }
+        self.arguments("with", &[Arg::Function(2)], usage, &call);
+        self.graph.nodes[at].arguments.append(&mut call.arguments);
+        (!self.unfinished(at)).then_some(at)
     }
 
     fn twice(&mut self, call: &Call) {

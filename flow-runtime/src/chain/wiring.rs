@@ -17,6 +17,7 @@ use crate::{
     error::Error,
     join::{
         Matching,
+        broadcast::BroadcastJoin,
         interval::{Interval, IntervalJoin},
     },
     plan::Plan,
@@ -495,6 +496,12 @@ impl Chain<'_> {
         }
         let table = self.keyed(operator);
         IntervalJoin::new(interval, matching, table)
+    }
+
+    /// The newest record per key of a small stream, for a join that keeps it in every subtask, with what the restored
+    /// checkpoint holds of it.
+    pub fn broadcast_join<K: StoredKey, R: StateValue>(&mut self, operator: usize) -> BroadcastJoin<K, R> {
+        BroadcastJoin::new(self.operator_state(operator, "kept", Redistribution::Broadcast))
     }
 
     /// What follows a window, or another operator whose results do not come out where its records go in, as is so with

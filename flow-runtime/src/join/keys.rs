@@ -16,6 +16,8 @@ use crate::{
 pub trait SameKey<K> {
     /// The key.
     fn same(self) -> K;
+    /// The same key, the other way round.
+    fn same_ref(key: &K) -> &Self;
 }
 
 #[diagnostic::do_not_recommend]
@@ -23,6 +25,10 @@ impl<K> SameKey<K> for K {
     #[inline(always)]
     fn same(self) -> K {
         self
+    }
+    #[inline(always)]
+    fn same_ref(key: &K) -> &K {
+        key
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`matching`] says what becomes of records that meet nobody. Records are owned when they go in, and closures see the
 //! pairs by reference, so that nothing is copied per pair.
 
+pub mod broadcast;
 pub mod interval;
 pub(crate) mod keys;
 pub mod matching;
