@@ -4,9 +4,9 @@
 
 mod common;
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
-use common::{Collected, Fuse, Gate, Script, Scripted, config, often, run, run_with, sorted, start};
+use common::{Collected, Fuse, Gate, Script, Scripted, often, run, run_with, sorted, start};
 use flow::{
     BoxError, Config, Definition, Ending, Job, Stream, pipeline,
     watermark::{bounded, monotonous},
@@ -39,13 +39,16 @@ fn payments() -> Vec<Event> {
     events(0x9e37_79b9_7f4a_7c15, 300)
 }
 
+/// Between batches, so that there are checkpoints in between.
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// The events in `splits` parts, in batches of 50, each of which keeps their order. After half of each the gate, if any.
 fn gated(events: &[Event], splits: usize, gate: Option<&Gate>) -> Scripted<Event> {
     Scripted::new((0..splits).map(|split| {
         let own: Vec<_> = events.iter().skip(split).step_by(splits).copied().collect();
         let (first, second) = own.split_at(own.len() / 2);
         let batches = |script: Script<Event>, part: &[Event]| {
-            part.chunks(50).fold(script, |script, batch| script.records(batch.to_vec()))
+            part.chunks(50).fold(script, |script, batch| script.records(batch.to_vec()).pause(PAUSE))
         };
         let script = batches(Script::new(), first);
         batches(gate.iter().fold(script, |script, gate| script.wait(gate)), second)
@@ -275,10 +278,7 @@ fn a_join_fails_and_goes_on_without_a_pair_too_many() {
     for parallelism in [1, 3] {
         let (fuse, out) = (Fuse::once(), Collected::new());
         let job = by_distance(scripts(&orders, 2), scripts(&payments, 2), fuse.clone(), out.clone());
-        let config = Config {
-            checkpoint_interval: Some(std::time::Duration::from_millis(1)),
-            ..config(&job, parallelism)
-        };
+        let config = often(&job, parallelism);
         let summary = run_with(job, config).expect("the job ends well");
         assert_eq!((fuse.blown(), summary.restarts), (1, 1));
         assert_eq!(out.sorted(), expected, "{parallelism}");

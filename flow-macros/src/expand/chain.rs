@@ -82,7 +82,7 @@ impl<'g> Loop<'g> {
                     _ => self.forward(id, consumer, &out, span),
                 }
             } else {
-                self.operators.push(consumer);
+                self.applies(consumer);
                 // The key is made where the state is.
                 if self.graph.nodes[consumer].kind.keyed() {
                     self.operators.extend(&self.graph.nodes[consumer].inputs);
@@ -106,6 +106,13 @@ impl<'g> Loop<'g> {
         quote! {
             #({ let #rec = #fork; #branches })*
             #last
+        }
+    }
+
+    /// Notes that the functions of `id` are applied here. With one subtask an exchange does nothing.
+    fn applies(&mut self, id: NodeId) {
+        if !(self.layout.single && self.graph.nodes[id].kind.exchange()) {
+            self.operators.push(id);
         }
     }
 
@@ -226,7 +233,7 @@ struct Entrance<'g> {
 fn entrances<'g>(graph: &'g Graph, layout: &'g Layout, root: Root) -> Vec<Entrance<'g>> {
     let entrance = |edges, timed, first: Option<NodeId>, body: &dyn Fn(&mut Loop<'g>) -> TokenStream| {
         let mut main = Loop::new(graph, layout);
-        main.operators.extend(first);
+        first.into_iter().for_each(|id| main.applies(id));
         let body = body(&mut main);
         Entrance { edges, timed, main, body }
     };
