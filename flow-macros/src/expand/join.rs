@@ -93,9 +93,11 @@ impl Loop<'_> {
         let (key, kept) = (local_at("key", given.span()), local("kept"));
         let (call, call2, get) =
             (method("call", node.span), method("call2", node.span), local_at("kept_for", given.span()));
+        // What is wrong with the key is wrong with the function that makes it.
+        let borrowed = quote_spanned!(here(given.span())=> &#key);
         quote! {
             let #key = #at.#call(#operator, &#REC, #f);
-            let #kept = #handle.#get(&#key);
+            let #kept = #handle.#get(#borrowed);
             let #REC = #at.#call2(#operator, #REC, #kept, #with);
             #next
         }

@@ -1,7 +1,7 @@
 //! A join, as it is put together by a chain of methods.
 
 use proc_macro2::Span;
-use syn::Expr;
+use syn::{Expr, spanned::Spanned};
 
 use super::{
     Node, NodeId, Window,
@@ -46,6 +46,7 @@ pub(crate) struct Between {
 #[derive(Debug)]
 pub(crate) struct Bound {
     pub(crate) value: Expr,
+    span: Span,
     /// In milliseconds, if it is a literal.
     millis: Option<i64>,
     pub(crate) exclusive: Option<Span>,
@@ -105,7 +106,7 @@ impl Between {
         let (Some(lower), Some(upper)) = (self.lower.millis, self.upper.millis) else { return };
         if lower > upper {
             errors
-                .at(&self.lower.value, "the lower bound is above the upper one")
+                .at_span(self.lower.span, "the lower bound is above the upper one")
                 .help("the bounds are relative to the time of the left record: `.between(\"-5s\", \"10s\")`");
         } else if lower + i64::from(self.lower.exclusive.is_some())
             > upper - i64::from(self.upper.exclusive.is_some())
@@ -256,7 +257,8 @@ impl Builder {
 
     /// One end of `.between(..)`.
     fn bound(&mut self, mut value: Expr) -> Bound {
+        let span = value.span();
         let millis = span::signed(&mut value, &mut self.errors);
-        Bound { value, millis, exclusive: None }
+        Bound { value, span, millis, exclusive: None }
     }
 }

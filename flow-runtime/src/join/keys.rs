@@ -7,11 +7,11 @@ use crate::{
     state::{Key, StoredKey},
 };
 
-/// What the keys of the right stream have to be, where those of the left one are `K`: the same.
+/// What the keys of one stream have to be, where those of the other one are `K`: the same.
 #[diagnostic::on_unimplemented(
     message = "the keys of the two streams are of different types: `{K}` and `{Self}`",
-    label = "this is the key of the second stream",
-    note = "records of both streams meet by equal keys: let both `key_by` closures return the same type"
+    label = "this key is a `{Self}`, and that of the other stream a `{K}`",
+    note = "the records of both streams meet by equal keys: let both closures return the same type"
 )]
 pub trait SameKey<K> {
     /// The key.
