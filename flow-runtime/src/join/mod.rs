@@ -36,7 +36,7 @@
 //!         .left_join(sales.key_by(|(_, user, _)| *user))
 //!         .window(tumbling("1m"))
 //!         .with(|user, click, sale| {
-//!             (user, format!("{} {}", click.2, sale.map_or("nothing", |sale| sale.2)))
+//!             (user, format!("{} {}", click.2, sale.map_or("nothing", |sale| sale.2.as_str())))
 //!         })
 //!         .sink(out);
 //! }
