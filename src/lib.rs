@@ -12,6 +12,7 @@ pub use flow_runtime::{
     connectors::{collection, file, print, socket},
     error::{BoxError, Error, Place},
     job::{Definition, Job},
+    join,
     ops::{run, run_from},
     plan,
     process::{

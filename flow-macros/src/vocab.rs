@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Union,
     /// Pairs of the records of two keyed streams, in windows or by the distance of their times.
     Join,
+    /// Each record with the one of its key in a stream that is kept everywhere.
+    BroadcastJoin,
     Rebalance,
     Rescale,
     Broadcast,
@@ -104,6 +106,12 @@ pub(crate) const OPERATORS: &[Operator] = &[
     row("right_join", Kind::Join, &[Arg::Stream], ".right_join(other.key_by(|record| ..))"),
     row("full_join", Kind::Join, &[Arg::Stream], ".full_join(other.key_by(|record| ..))"),
     row("interval_join", Kind::Join, &[Arg::Stream], ".interval_join(other.key_by(|record| ..))"),
+    row(
+        "broadcast_join",
+        Kind::BroadcastJoin,
+        &[Arg::Stream, Arg::Function(1), Arg::Function(1)],
+        ".broadcast_join(other, |record| .., |other| ..).with(|record, other| ..)",
+    ),
     row("rebalance", Kind::Rebalance, &[], ".rebalance()"),
     row("rescale", Kind::Rescale, &[], ".rescale()"),
     row("broadcast", Kind::Broadcast, &[], ".broadcast()"),
@@ -205,7 +213,7 @@ impl Kind {
     /// a closure of its own behind both. What another operator of the kind needs: a row in [`OPERATORS`] with an
     /// [`Arg::Stream`], its handle in `expand::chain::handles`, and a body for that closure in `expand::chain::chain`.
     pub(crate) fn two_inputs(self) -> bool {
-        matches!(self, Kind::Join)
+        matches!(self, Kind::Join | Kind::BroadcastJoin)
     }
 
     /// Whether it is a function of the user's own.

@@ -50,7 +50,7 @@ pub use crate::{
     checkpoint::Compression,
     error::BoxError,
     job::{Definition, Job},
-    join::{FullOuter, Inner, LeftOuter, RightOuter},
+    join::{FullOuter, Inner, LeftOuter, RightOuter, interval::between},
     plan::{CheckpointPlan, EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
     process::state::{State, StateField, Stored, Ttl, TtlUpdate, TtlVisibility, state_field},
     record::{

@@ -38,7 +38,6 @@ impl Turn {
     }
 
     /// All that the new watermark makes due has come out.
-    #[allow(dead_code)]
     pub(crate) fn done(&mut self) {
         self.watermark = None;
     }

@@ -27,11 +27,13 @@ pub use assign::{
 };
 pub use bounds::{Bounds, GlobalWindow, Window};
 pub use evict::Evictor;
+pub(crate) use lent::WindowPort;
 pub use lent::{Records, Turn};
 pub use operator::{Counters, Fired, Windows, WindowsMut};
 pub use spec::{Definition, Spec, WindowsOf, windows};
 pub use state::KeyWindows;
+pub(crate) use timers::Index;
 pub use trigger::{Trigger, TriggerContext, TriggerResult};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
