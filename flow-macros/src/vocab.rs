@@ -22,6 +22,10 @@ pub(crate) enum Kind {
     Count,
     /// Gives records their event time.
     Watermarks,
+    /// A function of the user's own, with up to two outputs.
+    Process,
+    /// The same on a keyed stream, with state and timers.
+    KeyedProcess,
     /// A window with what is computed of it.
     Window,
     Union,
@@ -95,6 +99,7 @@ pub(crate) const OPERATORS: &[Operator] = &[
         ".watermarks(bounded(\"5s\"), |record| ..)",
     ),
     row("window", Kind::Window, &[Arg::Value], ".window(tumbling(\"10s\"))"),
+    row("process", Kind::Process, &[Arg::Value], ".process(function)"),
     row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
     row("join", Kind::Join, &[Arg::Stream], ".join(other.key_by(|record| ..))"),
     row("left_join", Kind::Join, &[Arg::Stream], ".left_join(other.key_by(|record| ..))"),
@@ -187,6 +192,7 @@ impl Kind {
             Kind::Source => "source",
             Kind::Part => "part",
             Kind::Branch => "branch",
+            Kind::KeyedProcess => "process",
             Kind::Input => "input",
             kind => {
                 OPERATORS.iter().find(|operator| operator.kind == kind).map_or("", |operator| operator.name)
@@ -196,7 +202,7 @@ impl Kind {
 
     /// Whether it keeps state of each key, and so needs a keyed stream.
     pub(crate) fn keyed(self) -> bool {
-        matches!(self, Kind::Window | Kind::Join) || self.aggregate()
+        matches!(self, Kind::Window | Kind::Join | Kind::KeyedProcess) || self.aggregate()
     }
 
     /// Whether it has two inputs, whose records may be of different types.
@@ -208,6 +214,11 @@ impl Kind {
     /// [`Arg::Stream`], its handle in `expand::chain::handles`, and a body for that closure in `expand::chain::chain`.
     pub(crate) fn two_inputs(self) -> bool {
         matches!(self, Kind::Join | Kind::BroadcastJoin)
+    }
+
+    /// Whether it is a function of the user's own.
+    pub(crate) fn processes(self) -> bool {
+        matches!(self, Kind::Process | Kind::KeyedProcess)
     }
 
     /// Whether it is an aggregate of all records of a key.

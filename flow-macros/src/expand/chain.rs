@@ -9,7 +9,7 @@ use super::{
     inputs::sides,
     join,
     operator::{REC, TIME, bound_function, handle_name},
-    window,
+    process, window,
 };
 use crate::{
     check::skips,
@@ -193,7 +193,7 @@ fn edge_name(output: &Ident) -> Ident {
 }
 
 /// The counter of an operator that skips records.
-fn skipped_name(graph: &Graph, id: NodeId) -> Ident {
+pub(super) fn skipped_name(graph: &Graph, id: NodeId) -> Ident {
     local(&format!("skipped_by_{}", handle_name(graph, id)))
 }
 
@@ -314,6 +314,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let body = match graph.nodes[id].kind {
             Kind::Window => finish.fired(id),
             Kind::Join => finish.joined(id),
+            Kind::KeyedProcess => finish.processed(id),
             _ => finish.results(id),
         };
         deferred.append(&mut finish.deferred);
@@ -373,7 +374,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let mut others = later.clone();
         others
             .extend(finishes[i + 1..].iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
-        if matches!(graph.nodes[*id].kind, Kind::Window | Kind::Join) {
+        if matches!(graph.nodes[*id].kind, Kind::Window | Kind::Join | Kind::KeyedProcess) {
             let turn = local("turn");
             let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
             let (local_index, origin) = (syn::Index::from(*id), origin(graph, chain.root, *id));
@@ -469,6 +470,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             Kind::Window => handles.extend(window::make(graph, id, &variable)),
             Kind::Join => handles.extend(join::make(graph, id, &variable)),
             Kind::BroadcastJoin => handles.extend(join::make_broadcast(graph, id, &variable)),
+            Kind::Process | Kind::KeyedProcess => handles.extend(process::make(graph, id, &variable)),
             kind if kind.keyed() => {
                 let keyed = local_at("keyed", node.span);
                 handles.extend(quote!(let #name = #variable.#keyed(#local_index);));
@@ -492,7 +494,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
     }
     for id in dedup(seen) {
         let node = &graph.nodes[id];
-        if node.kind == Kind::Sink {
+        if matches!(node.kind, Kind::Sink | Kind::Process | Kind::KeyedProcess) {
             continue;
         }
         for (i, argument) in node.arguments.iter().enumerate() {

@@ -237,7 +237,11 @@ impl Builder {
                 .help(format!("name each first: `let {names} = ..;`, and go on with the names"));
             return None;
         }
-        let mut node = node_of(operator.kind, call.name.span(), Vec::new());
+        let kind = match (operator.kind, self.graph.nodes[at].kind) {
+            (Kind::Process, Kind::KeyBy) => Kind::KeyedProcess,
+            (kind, _) => kind,
+        };
+        let mut node = node_of(kind, call.name.span(), Vec::new());
         node.inputs.push(at);
         if operator.args == [Arg::Streams] {
             if call.arguments.is_empty() {

@@ -56,7 +56,9 @@ impl Graph {
         match self.nodes[node].kind {
             Kind::Window => true,
             // With time on one side only there is none at the other: neither edge carries it then.
-            Kind::Join => self.nodes[node].inputs.iter().all(|input| self.has_time(*input)),
+            Kind::Join | Kind::Process | Kind::KeyedProcess => {
+                self.nodes[node].inputs.iter().all(|input| self.has_time(*input))
+            }
             Kind::Watermarks | Kind::Part | Kind::Sink => false,
             _ => self.gives_time(node),
         }

@@ -32,6 +32,11 @@ impl Turn {
         self.watermark
     }
 
+    /// What the clock says, unless that is [done](Self::done).
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.now
+    }
+
     /// All that the new watermark makes due has come out.
     pub(crate) fn done(&mut self) {
         self.watermark = None;

@@ -17,9 +17,9 @@ pub(crate) mod lent;
 mod operator;
 mod spec;
 mod state;
-mod timers;
 pub mod trigger;
 
+use crate::timers;
 pub use aggregate::Aggregate;
 pub use assign::{
     Assigner, Count, Gap, Global, Session, SessionGap, Sliding, SlidingCount, SlidingWindows, Tumbling,
@@ -31,9 +31,7 @@ pub(crate) use lent::WindowPort;
 pub use lent::{Records, Turn};
 pub use operator::{Counters, Fired, Windows, WindowsMut};
 pub use spec::{Definition, Spec, WindowsOf, windows};
-pub(crate) use state::Indexed;
 pub use state::KeyWindows;
-pub(crate) use timers::Index;
 pub use trigger::{Trigger, TriggerContext, TriggerResult};
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::Interval;
 use crate::{
     join::{Matching, Side},
     time::{Timestamp, Watermark},
-    window::Indexed,
+    timers::Indexed,
 };
 
 /// The records of a key that somebody may still meet: the value that a checkpoint holds for it.
