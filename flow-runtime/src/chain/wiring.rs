@@ -482,6 +482,33 @@ impl Chain<'_> {
         Windows::unchecked(spec, table)
     }
 
+    /// The records of two streams that wait to meet, with what the restored checkpoint holds of them.
+    pub fn interval_join<K, L, R, M>(
+        &mut self,
+        operator: usize,
+        interval: Interval,
+        matching: M,
+    ) -> IntervalJoin<K, L, R, M>
+    where
+        K: StoredKey,
+        L: StateValue,
+        R: StateValue,
+        M: Matching,
+    {
+        if let Err(error) = interval.check() {
+            let uid = self.uid(operator);
+            self.wiring.error.get_or_insert(Error::Config(format!("`{uid}`: {error}")));
+        }
+        let table = self.keyed(operator);
+        IntervalJoin::new(interval, matching, table)
+    }
+
+    /// The newest record per key of a small stream, for a join that keeps it in every subtask, with what the restored
+    /// checkpoint holds of it.
+    pub fn broadcast_join<K: StoredKey, R: StateValue>(&mut self, operator: usize) -> BroadcastJoin<K, R> {
+        BroadcastJoin::new(self.operator_state(operator, "kept", Redistribution::Broadcast))
+    }
+
     /// The clock of processing time.
     pub(crate) fn clock(&self) -> Clock {
         self.wiring.environment.clock.clone()
@@ -602,33 +629,6 @@ impl Chain<'_> {
         skipped: Option<Skipped>,
     ) -> Once<F::Out, BroadcastProcess<F>> {
         self.broadcast_process(operator, function, timed, skipped)
-    }
-
-    /// The records of two streams that wait to meet, with what the restored checkpoint holds of them.
-    pub fn interval_join<K, L, R, M>(
-        &mut self,
-        operator: usize,
-        interval: Interval,
-        matching: M,
-    ) -> IntervalJoin<K, L, R, M>
-    where
-        K: StoredKey,
-        L: StateValue,
-        R: StateValue,
-        M: Matching,
-    {
-        if let Err(error) = interval.check() {
-            let uid = self.uid(operator);
-            self.wiring.error.get_or_insert(Error::Config(format!("`{uid}`: {error}")));
-        }
-        let table = self.keyed(operator);
-        IntervalJoin::new(interval, matching, table)
-    }
-
-    /// The newest record per key of a small stream, for a join that keeps it in every subtask, with what the restored
-    /// checkpoint holds of it.
-    pub fn broadcast_join<K: StoredKey, R: StateValue>(&mut self, operator: usize) -> BroadcastJoin<K, R> {
-        BroadcastJoin::new(self.operator_state(operator, "kept", Redistribution::Broadcast))
     }
 
     /// What follows a window, or another operator whose results do not come out where its records go in, as is so with

@@ -32,7 +32,6 @@ pub use lent::{Records, Turn};
 pub use operator::{Counters, Fired, Windows, WindowsMut};
 pub use spec::{Definition, Spec, WindowsOf, windows};
 pub use state::KeyWindows;
-pub(crate) use timers::Index;
 pub use trigger::{Trigger, TriggerContext, TriggerResult};
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ fn words(_: User, order: &Order, word: Option<&Order>) -> String {
     format!("{} {}", order.item, word.map_or("", |word| &word.item))
 }
 
-#[pipeline]
+#[pipeline(guarantee = at_least_once)]
 fn joins(orders: Vec<Order>, patience: Duration) {
     let orders = source(collection(orders)).watermarks(monotonous(), |order| order.time);
     let texts = orders.map(|order| (order.time, format!("{} {}", order.item, order.user.0)));

@@ -28,7 +28,8 @@ use crate::{
     error::BoxError,
     state::{Keyed, StateValue, StoredKey, Table, hash},
     time::{Timestamp, Watermark},
-    window::{Index, Turn, WindowPort},
+    timers::Index,
+    window::{Turn, WindowPort},
 };
 
 /// A join by the distance of times, in one subtask: a handle that the loops of both inputs and the one behind them borrow
