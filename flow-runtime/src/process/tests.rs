@@ -264,7 +264,7 @@ proptest! {
 }
 
 #[test]
-fn what_fails_is_skipped_with_what_it_has_emitted() {
+fn what_fails_where_nothing_says_otherwise_is_an_error() {
     let clock = Clock::manual(Timestamp::EPOCH);
     let one = subtask(&clock);
     let mut process = one.process.borrow_mut();
