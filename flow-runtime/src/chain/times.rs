@@ -57,7 +57,11 @@ impl Late {
         if late > self.seen {
             self.total.fetch_add(late - self.seen, Ordering::Relaxed);
             if self.seen.checked_ilog2() < late.checked_ilog2() {
-                tracing::warn!(operator = uid, late, "dropped records that came after their window was over");
+                tracing::warn!(
+                    operator = uid,
+                    late,
+                    "dropped records that came too late for their window or join"
+                );
             }
             self.seen = late;
         }
@@ -163,7 +167,7 @@ impl Times {
             let firing = &mut self.firings[i];
             let new = mark.watermark.filter(|new| firing.reached.is_none_or(|reached| *new > reached));
             work.run(|| (firing.run)(Turn::new(new, self.clock.now())))
-                .map_err(|error| work.place(error, Some("a result of a window".to_owned())))?;
+                .map_err(|error| work.place(error, Some(firing.port.result().to_owned())))?;
             firing.reached = firing.reached.max(new);
             firing.before_end = firing.before_end.max(new.filter(|new| *new < Watermark::MAX));
             firing.late.see(firing.port.late(), &work.uids[firing.operator]);

@@ -80,6 +80,10 @@ pub trait WindowPort {
     fn next_timer(&self) -> Option<Timestamp>;
     /// How many records were late for all of their windows.
     fn late(&self) -> u64;
+    /// What it gives, for the errors of what follows.
+    fn result(&self) -> &'static str {
+        "a result of an operator that gives them later"
+    }
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In, S> {
@@ -93,6 +97,10 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In
 
     fn late(&self) -> u64 {
         self.counters().late_dropped
+    }
+
+    fn result(&self) -> &'static str {
+        "a result of a window"
     }
 }
 
