@@ -20,8 +20,10 @@ pub(crate) enum Kind {
     Count,
     /// Gives records their event time.
     Watermarks,
-    /// A window with what is computed of it.
+    /// A window of each key, with what is computed of it.
     Window,
+    /// A window of all records.
+    WindowAll,
     Union,
     Rebalance,
     Rescale,
@@ -84,6 +86,7 @@ pub(crate) const OPERATORS: &[Operator] = &[
         ".watermarks(bounded(\"5s\"), |record| ..)",
     ),
     row("window", Kind::Window, &[Arg::Value], ".window(tumbling(\"10s\"))"),
+    row("window_all", Kind::WindowAll, &[Arg::Value], ".window_all(tumbling(\"10s\"))"),
     row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
     row("rebalance", Kind::Rebalance, &[], ".rebalance()"),
     row("rescale", Kind::Rescale, &[], ".rescale()"),
@@ -110,11 +113,25 @@ pub(crate) const WINDOW_MODIFIERS: &[&str] = &["trigger", "evictor", "allowed_la
 pub(crate) const WINDOW_FUNCTIONS: &[WindowFunction] = &[
     window_function("aggregate", true, &[Arg::Value], ".aggregate(..)"),
     window_function("reduce", true, &[Arg::Function(2)], ".reduce(|a, b| ..)"),
+    window_function(
+        "fold",
+        true,
+        &[Arg::Value, Arg::Function(2)],
+        ".fold(initial, |accumulator, record| ..)",
+    ),
     window_function("process", false, &[Arg::Function(3)], ".process(|key, window, records| ..)"),
     window_function("count", true, &[], ".count()"),
     window_function("sum", true, &[Arg::Function(1)], ".sum(|record| ..)"),
     window_function("min", true, &[Arg::Function(1)], ".min(|record| ..)"),
     window_function("max", true, &[Arg::Function(1)], ".max(|record| ..)"),
+    window_function("min_by", true, &[Arg::Function(1)], ".min_by(|record| ..)"),
+    window_function("max_by", true, &[Arg::Function(1)], ".max_by(|record| ..)"),
+];
+
+/// What is given key, window and result has one parameter less where there is no key.
+pub(crate) const OF_ALL: &[(&str, &[Arg], &str)] = &[
+    ("process", &[Arg::Function(2)], ".process(|window, records| ..)"),
+    ("with", &[Arg::Function(2)], ".with(|window, result| ..)"),
 ];
 
 /// A row of [`WINDOW_FUNCTIONS`].
@@ -160,6 +177,16 @@ impl Kind {
     /// Whether it keeps state of each key, and so needs a keyed stream.
     pub(crate) fn keyed(self) -> bool {
         matches!(self, Kind::Window) || self.aggregate()
+    }
+
+    /// Whether it is a window, of a key or of all records.
+    pub(crate) fn window(self) -> bool {
+        matches!(self, Kind::Window | Kind::WindowAll)
+    }
+
+    /// Whether a checkpoint holds state of it.
+    pub(crate) fn stateful(self) -> bool {
+        self.keyed() || self.window()
     }
 
     /// Whether it is an aggregate of all records of a key.

@@ -16,7 +16,7 @@ pub(super) fn keyed_streams(graph: &Graph, errors: &mut Errors) {
                 .at_span(node.span, format!("`{operator}` on `{stream}`, which is not keyed"))
                 .help(format!("add `.key_by(|record| ..)` right before `.{operator}(..)`"))
                 .note(match node.kind {
-                    Kind::Window => "windows are kept per key, and there are none over all keys yet",
+                    Kind::Window => "windows are kept per key; those of all records are `.window_all(..)`",
                     _ => "state is kept per key, on the subtask to which the key belongs",
                 });
         }

@@ -262,7 +262,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let id = deferred.remove(0);
         let mut finish = Loop::new(graph, layout);
         let body = match graph.nodes[id].kind {
-            Kind::Window => finish.fired(id),
+            kind if kind.window() => finish.fired(id),
             _ => finish.results(id),
         };
         deferred.append(&mut finish.deferred);
@@ -327,7 +327,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let mut others = later.clone();
         others
             .extend(finishes[i + 1..].iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
-        if graph.nodes[*id].kind == Kind::Window {
+        if graph.nodes[*id].kind.window() {
             let turn = local("turn");
             let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
             let (local_index, origin) = (syn::Index::from(*id), origin(graph, chain.root, *id));
@@ -420,7 +420,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 handles
                     .extend(quote!(let #name = #variable.#watermarks(#local_index, #of_source, #strategy);));
             }
-            Kind::Window => {
+            kind if kind.window() => {
                 handles.extend(window::make(graph, id, &variable));
             }
             kind if kind.keyed() => {

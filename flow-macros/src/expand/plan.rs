@@ -78,7 +78,7 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let chain = Index::from(chain.unwrap_or(0));
     let name = node.name.as_ref().map(|name| quote!(.name(#name)));
     let parallelism = node.parallelism.map(Index::from).map(|n| quote!(.parallelism(#n)));
-    let stateful = node.kind.keyed().then(|| quote!(.stateful()));
+    let stateful = node.kind.stateful().then(|| quote!(.stateful()));
     let part = node.part.as_ref().map(|path| quote!(.part(<#path as #private::Definition>::PLAN)));
     quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #part)
 }

@@ -3,6 +3,7 @@
 mod build;
 mod time;
 mod window;
+mod windows;
 
 pub(crate) use build::build;
 pub(crate) use window::Window;

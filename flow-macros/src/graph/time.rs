@@ -18,12 +18,14 @@ impl Graph {
             Kind::Part => Some(node),
             // The result belongs to no time but the end.
             kind if kind.aggregate() && self.options.mode == Mode::Batch => Some(node),
-            Kind::Window if self.nodes[node].window.as_ref().is_some_and(|window| window.timeless()) => {
-                Some(node)
-            }
+            kind if kind.window() && self.is_timeless(node) => Some(node),
             Kind::Union => self.nodes[node].inputs.iter().find_map(|input| self.timeless(*input)),
             _ => self.timeless(input),
         }
+    }
+
+    fn is_timeless(&self, node: NodeId) -> bool {
+        self.nodes[node].window.as_ref().is_some_and(|window| window.timeless())
     }
 
     /// Whether event time goes into `node` with the records, because a window there or behind it needs it.
@@ -38,7 +40,7 @@ impl Graph {
 
     fn wants_time(&self, node: NodeId) -> bool {
         match self.nodes[node].kind {
-            Kind::Window => true,
+            kind if kind.window() => !self.nodes[node].window.as_ref().is_some_and(|window| window.by_clock),
             Kind::Watermarks | Kind::Part | Kind::Sink => false,
             _ => self.gives_time(node),
         }

@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, rc::Rc, slice};
 
-use super::{Definition, Windows, WindowsMut, aggregate, contents};
+use super::{Definition, Windowing, Windows, WindowsMut, aggregate, contents};
 use crate::{
     error::BoxError,
     record::{Lend, Lending, Plain},
@@ -44,6 +44,13 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     /// # Errors
     /// Those of the user's functions.
     pub fn turn(&mut self, turn: &mut Turn) -> Result<bool, BoxError> {
+        if <S::Assigner as Windowing>::BY_CLOCK {
+            let Some(now) = turn.now else { return Ok(false) };
+            if !self.advance_clock(now, RESULTS)? {
+                turn.now = None;
+            }
+            return Ok(true);
+        }
         if let Some(watermark) = turn.watermark {
             if !self.advance_some(watermark, RESULTS)? {
                 turn.watermark = None;
@@ -60,6 +67,8 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
 pub(crate) trait WindowPort {
     /// Goes on where a checkpoint was.
     fn restore(&self, watermark: Watermark);
+    /// The time of the records that come.
+    fn clock(&self, now: Timestamp);
     /// When the clock makes something due.
     fn next_timer(&self) -> Option<Timestamp>;
     /// How many records were late for all of their windows.
@@ -68,7 +77,16 @@ pub(crate) trait WindowPort {
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In, S> {
     fn restore(&self, watermark: Watermark) {
-        self.restore_watermark(watermark);
+        // The clock goes on by itself.
+        if !<S::Assigner as Windowing>::BY_CLOCK {
+            self.restore_watermark(watermark);
+        }
+    }
+
+    fn clock(&self, now: Timestamp) {
+        if <S::Assigner as Windowing>::BY_CLOCK {
+            Windows::clock(self, now);
+        }
     }
 
     fn next_timer(&self) -> Option<Timestamp> {
@@ -104,6 +122,18 @@ pub fn window_max() -> aggregate::Max<aggregate::Itself> {
     aggregate::max(aggregate::Itself)
 }
 
+/// The record with the smallest value, of pairs of value and record.
+#[must_use]
+pub fn window_min_by() -> aggregate::MinBy<aggregate::Paired> {
+    aggregate::MinBy::paired()
+}
+
+/// The record with the largest value, of pairs of value and record.
+#[must_use]
+pub fn window_max_by() -> aggregate::MaxBy<aggregate::Paired> {
+    aggregate::MaxBy::paired()
+}
+
 /// What `.process(..)` is computed of, in the loop that follows.
 pub fn all_records<K, W, In: Clone>(
     _: &K,
@@ -126,6 +156,26 @@ pub fn later<A, F: Fn(A, A) -> A>() -> (Later<A, F>, impl Fn(A, A) -> A) {
 }
 
 impl<A, F: Fn(A, A) -> A> Later<A, F> {
+    /// Gives the function.
+    pub fn is(self, function: F) {
+        let _ = self.0.set(function);
+    }
+}
+
+/// As [`Later`], for a fold.
+#[derive(Debug)]
+pub struct LaterFold<A, In, F>(Rc<OnceCell<F>>, std::marker::PhantomData<(A, In)>);
+
+/// A function that adds a record and is given later, but before it is called.
+pub fn later_fold<A, In, F: Fn(&mut A, In)>() -> (LaterFold<A, In, F>, impl Fn(&mut A, In)) {
+    let function = Rc::new(OnceCell::<F>::new());
+    let called = Rc::clone(&function);
+    let call =
+        move |held: &mut A, record| called.get().expect("it was given before the job began")(held, record);
+    (LaterFold(function, std::marker::PhantomData), call)
+}
+
+impl<A, In, F: Fn(&mut A, In)> LaterFold<A, In, F> {
     /// Gives the function.
     pub fn is(self, function: F) {
         let _ = self.0.set(function);

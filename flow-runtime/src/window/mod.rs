@@ -22,8 +22,8 @@ pub mod trigger;
 
 pub use aggregate::Aggregate;
 pub use assign::{
-    Assigner, Count, Gap, Global, Session, SessionGap, Sliding, SlidingCount, SlidingWindows, Tumbling,
-    Windowing, calendar, count, global, session, session_with, sliding, sliding_count, tumbling,
+    Assigner, ByClock, Count, Gap, Global, Session, SessionGap, Sliding, SlidingCount, SlidingWindows, Tumbling,
+    Windowing, by_clock, calendar, count, global, session, session_with, sliding, sliding_count, tumbling,
 };
 pub use bounds::{Bounds, GlobalWindow, Window};
 pub use evict::Evictor;

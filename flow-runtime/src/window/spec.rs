@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Assigner, Bounds, Windowing,
-    contents::{Contents, Incremental, Process, Records, Reduce, With, Wrap},
+    contents::{Contents, Fold, Incremental, Process, Records, Reduce, With, Wrap},
     evict::Evicting,
     trigger::Trigger,
 };
@@ -90,6 +90,16 @@ impl<A, T, E> WindowsOf<A, T, E> {
         self.holding(Reduce { function })
     }
 
+    /// Windows give a value that begins as `initial` and to which `function` adds each record, in the order in which
+    /// they come. Not for sessions: when two become one, nobody says how.
+    pub fn fold<In, G: StateValue, F>(self, initial: G, function: F) -> Spec<A, T, E::Contents>
+    where
+        E: Wrap<Fold<G, F>>,
+        F: Fn(&mut G, In),
+    {
+        self.holding(Fold { initial, function })
+    }
+
     /// Windows keep all of their records and give what `function` makes of the key, the window and the records: an
     /// iterator.
     pub fn process<K, In, I, F>(self, function: F) -> Spec<A, T, E::Contents>
@@ -169,7 +179,16 @@ where
 
 impl<A: Windowing, T, C> Spec<A, T, C> {
     /// Whether the arguments make sense.
-    pub(crate) fn check(&self) -> Result<(), BoxError> {
+    pub(crate) fn check<K, In>(&self) -> Result<(), BoxError>
+    where
+        C: Contents<K, A::Window, In>,
+    {
+        if A::MERGING && !C::JOINS {
+            return Err("a `fold` of session windows, which become one when a record comes between them: use `reduce`, an aggregate or `process`".into());
+        }
+        if A::BY_CLOCK && self.lateness > 0 {
+            return Err("an allowed lateness of windows in processing time, for which no record is late".into());
+        }
         self.assigner.check()
     }
 }
