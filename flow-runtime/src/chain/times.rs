@@ -17,7 +17,7 @@ use super::{ChainError, Work};
 use crate::{
     checkpoint::WatermarkPart,
     error::Error,
-    time::{Timestamp, Watermark},
+    time::{Clock, Watermark},
     watermark::{Generating, Mark, Minimum, Signal, WaitingClock},
     window::{Turn, lent::WindowPort},
 };
@@ -70,12 +70,20 @@ pub(crate) struct Times {
     firings: Vec<Firing>,
     /// What arrives on the edges, if they carry event time.
     arriving: Option<Minimum>,
-    clock: Option<WaitingClock>,
+    /// The clock of processing time.
+    clock: Clock,
+    /// The one that decides on idleness, if there is any.
+    waiting: Option<WaitingClock>,
 }
 
 impl Times {
     /// `arriving` is how many senders there are on edges that carry event time. `None` for a chain that knows none.
-    pub(crate) fn new(generators: Vec<Generators>, firings: Vec<Firing>, arriving: usize) -> Option<Self> {
+    pub(crate) fn new(
+        generators: Vec<Generators>,
+        firings: Vec<Firing>,
+        arriving: usize,
+        clock: &Clock,
+    ) -> Option<Self> {
         if generators.is_empty() && firings.is_empty() && arriving == 0 {
             return None;
         }
@@ -84,7 +92,8 @@ impl Times {
             generators,
             firings,
             arriving: (arriving > 0).then(|| Minimum::of(arriving, None)),
-            clock: needs_clock.then(WaitingClock::running),
+            clock: clock.clone(),
+            waiting: needs_clock.then(|| WaitingClock::running(clock.clone())),
         })
     }
 
@@ -112,12 +121,12 @@ impl Times {
 
     /// By the clock that decides on idleness.
     pub(crate) fn now(&self) -> Duration {
-        self.clock.as_ref().map_or(Duration::ZERO, WaitingClock::now)
+        self.waiting.as_ref().map_or(Duration::ZERO, WaitingClock::now)
     }
 
     /// Whether the chain could read, or is held up.
     pub(crate) fn may_read(&mut self, may: bool) {
-        if let Some(clock) = &mut self.clock {
+        if let Some(clock) = &mut self.waiting {
             if may {
                 clock.go_on();
             } else {
@@ -128,7 +137,7 @@ impl Times {
 
     /// When to look again, although nothing may arrive.
     pub(crate) fn look_again(&self) -> Option<Duration> {
-        let (now, clock) = (self.now(), Timestamp::now());
+        let (now, clock) = (self.now(), self.clock.now());
         let generators = self.generators.iter().filter_map(|generators| generators.port.ask_again(now));
         let timers = self.firings.iter().filter_map(|firing| firing.port.next_timer());
         // A timer is due when its time has passed, and not before.
@@ -153,7 +162,7 @@ impl Times {
             let mark = self.mark(self.firings[i].origin);
             let firing = &mut self.firings[i];
             let new = mark.watermark.filter(|new| firing.reached.is_none_or(|reached| *new > reached));
-            work.run(|| (firing.run)(Turn::new(new, Timestamp::now())))
+            work.run(|| (firing.run)(Turn::new(new, self.clock.now())))
                 .map_err(|error| work.place(error, Some("a result of a window".to_owned())))?;
             firing.reached = firing.reached.max(new);
             firing.before_end = firing.before_end.max(new.filter(|new| *new < Watermark::MAX));

@@ -20,7 +20,7 @@ use crate::{
     sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort},
     source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
     state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
-    time::Watermark,
+    time::{Clock, Watermark},
     watermark::{WatermarkStrategy, Watermarks},
     window::{self, Windowing, Windows, lent::WindowPort},
     worker::{Control, Shared},
@@ -37,6 +37,8 @@ pub(crate) struct Environment {
     pub(crate) attempt: u64,
     pub(crate) control: Arc<Control>,
     pub(crate) tokio: tokio::runtime::Handle,
+    /// What processing time is read from.
+    pub(crate) clock: Clock,
     pub(crate) store: Store,
     pub(crate) compression: Compression,
     pub(crate) restored: Option<Restored>,
@@ -370,7 +372,8 @@ impl Chain<'_> {
     ) -> Watermarks<S::Generator> {
         let uid = self.uid(operator);
         let reached = self.reached(&uid);
-        match Watermarks::new(strategy, of_source, reached) {
+        let clock = &self.wiring.environment.clock;
+        match Watermarks::new(strategy, of_source, reached, clock) {
             Ok(watermarks) => {
                 let port = Rc::new(watermarks.clone());
                 self.generators.push(Generators { operator: self.base + operator, port });

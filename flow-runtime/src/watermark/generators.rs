@@ -8,14 +8,14 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use super::{IntoTimestamp, Mark, WatermarkGenerator, WatermarkStrategy, minimum::combine};
 use crate::{
     error::BoxError,
     source::Runs,
-    time::{Timestamp, Watermark},
+    time::{Clock, Timestamp, Watermark, millis},
 };
 
 /// A handle to the generators of one operator in one subtask; the chain's loop borrows it for each batch.
@@ -37,6 +37,7 @@ impl<G: WatermarkGenerator> Watermarks<G> {
         strategy: S,
         per_split: bool,
         reached: Option<Watermark>,
+        clock: &Clock,
     ) -> Result<Self, (BoxError, Self)>
     where
         S: WatermarkStrategy<Generator = G>,
@@ -51,6 +52,7 @@ impl<G: WatermarkGenerator> Watermarks<G> {
             limit: i64::MAX,
             idleness: strategy.idleness(),
             max_ahead: strategy.max_ahead(),
+            clock: clock.clone(),
             period: strategy.period(),
             known: !per_split,
             restored: reached,
@@ -91,6 +93,7 @@ pub struct Stamping<G> {
     limit: i64,
     idleness: Option<Duration>,
     max_ahead: Option<Duration>,
+    clock: Clock,
     period: Option<Duration>,
     /// Whether the subtask knows its splits; until then it cannot be idle.
     known: bool,
@@ -231,8 +234,7 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
         let mut stamping = self.0.borrow_mut();
         let stamping = &mut *stamping;
         if let Some(ahead) = stamping.max_ahead {
-            let latest = SystemTime::now().checked_add(ahead).and_then(|latest| latest.stamp().ok());
-            stamping.limit = latest.map_or(i64::MAX, |latest| latest.time.as_millis());
+            stamping.limit = stamping.clock.now().plus_millis(millis(ahead)).as_millis();
         }
         stamping.runs.clear();
         stamping.run = None;
@@ -350,7 +352,7 @@ mod tests {
         strategy: impl WatermarkStrategy<Generator = Newest>,
         splits: &[&str],
     ) -> Watermarks<Newest> {
-        let generators = Watermarks::new(strategy, true, None).unwrap();
+        let generators = Watermarks::new(strategy, true, None, &Clock::default()).unwrap();
         generators.assigned(splits.iter().map(|split| (*split).to_owned()).collect(), NOW);
         generators
     }
@@ -390,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_subtask_without_splits_is_idle_once_it_knows() {
-        let generators = Watermarks::new(monotonous(), true, None).unwrap();
+        let generators = Watermarks::new(monotonous(), true, None, &Clock::default()).unwrap();
         assert_eq!(generators.mark(NOW), Mark::default());
         generators.assigned(Vec::new(), NOW);
         assert_eq!(generators.mark(NOW), Mark { watermark: None, idle: true });
@@ -441,7 +443,8 @@ mod tests {
 
     #[test]
     fn a_timestamp_too_far_ahead_is_an_error() {
-        let generators = Watermarks::new(monotonous().with_max_ahead(s(3600)), false, None).unwrap();
+        let generators =
+            Watermarks::new(monotonous().with_max_ahead(s(3600)), false, None, &Clock::default()).unwrap();
         generators.begin(None, NOW);
         let error = generators.borrow_mut().stamp(i64::MAX - 1).unwrap_err().to_string();
         assert!(error.contains("ahead of this machine's clock"), "{error}");
@@ -453,13 +456,13 @@ mod tests {
     #[test]
     fn what_a_strategy_is_told_wrongly_is_said() {
         let short = monotonous().with_idleness(Duration::from_millis(1));
-        let (why, _) = Watermarks::new(short, true, None).expect_err("wrong");
+        let (why, _) = Watermarks::new(short, true, None, &Clock::default()).expect_err("wrong");
         assert!(why.to_string().contains("10ms"), "{why}");
     }
 
     #[test]
     fn a_restored_watermark_is_said_at_once() {
-        let generators = Watermarks::new(monotonous(), true, at(70)).unwrap();
+        let generators = Watermarks::new(monotonous(), true, at(70), &Clock::default()).unwrap();
         assert_eq!(watermark(&generators), at(70));
         generators.assigned(vec!["a".to_owned()], NOW);
         assert_eq!(watermark(&generators), at(70));

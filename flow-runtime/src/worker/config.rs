@@ -7,6 +7,7 @@ use crate::{
     checkpoint::{Compression, RestoreRequest, Timing},
     error::Error,
     plan::{Guarantee, Plan},
+    time::Clock,
 };
 
 /// What becomes of the checkpoints of a job that has ended well.
@@ -57,6 +58,8 @@ pub struct Config {
     pub allow_dropped_state: bool,
     /// What to do when an attempt fails.
     pub restart: Restart,
+    /// What processing time is read from: the machine's clock, unless in a test.
+    pub clock: Clock,
 }
 
 impl Config {
@@ -104,6 +107,7 @@ impl Config {
             allow_older_checkpoint: false,
             allow_dropped_state: false,
             restart: plan.restart.unwrap_or_default(),
+            clock: Clock::system(),
         }
     }
 

@@ -217,6 +217,11 @@ impl Control {
             self.tell(Event::Failed(checkpoint, cause));
         }
         // Whoever waits for a part of it need not any more.
+        self.wake();
+    }
+
+    /// Gives every chain a turn.
+    pub(crate) fn wake(&self) {
         for alarm in &self.phase().alarms {
             alarm.ring();
         }

@@ -9,6 +9,7 @@ use crate::{
     error::Error,
     job::{Definition, Job},
     sink::Desk,
+    time::Clock,
 };
 
 /// Wires the job, as a worker does before it runs it, and keeps its sinks. Nothing is opened.
@@ -34,6 +35,7 @@ pub(crate) fn desks<D: Definition>(
         attempt: random(),
         control: Arc::new(control),
         tokio,
+        clock: Clock::system(),
         store: store.clone(),
         compression: config.compression,
         last,

@@ -23,6 +23,7 @@ use crate::{
     failpoint::{Point, reach},
     job::{Definition, Job},
     plan::{Guarantee, Plan},
+    time::Listener,
 };
 
 /// How a job ended.
@@ -270,6 +271,7 @@ fn one_attempt<D: Definition>(
         attempt: random(),
         control: Arc::clone(&control),
         tokio: tokio.handle().clone(),
+        clock: config.clock.clone(),
         store: store.clone(),
         compression: config.compression,
         last: resumed.last,
@@ -277,10 +279,18 @@ fn one_attempt<D: Definition>(
         shared: Shared::default(),
     });
     stop.watch(Some(&control));
+    let chains = Arc::downgrade(&control);
+    let moved: Listener = Arc::new(move || {
+        if let Some(control) = chains.upgrade() {
+            control.wake();
+        }
+    });
+    config.clock.listen(&moved);
     tokio.spawn(coordinate(Arc::clone(&control), events, environment.last, config.timing()));
     let workers = plan.workers(config.parallelism);
     let ran = attempt::run(&environment, plan, job.build(), workers, config.retain);
     stop.watch(None);
+    drop(moved);
     // Whatever an attempt left running must be gone before the next one begins.
     drop(environment);
     tokio.shutdown_timeout(Duration::from_secs(10));

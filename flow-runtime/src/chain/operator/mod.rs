@@ -146,7 +146,7 @@ fn build_chain<'s>(
             forward: edge.partition == Partition::Forward,
         });
     }
-    let times = Times::new(generators, firings, clocks);
+    let times = Times::new(generators, firings, clocks, &place.environment.clock);
     let (port, parts_stream) = builder.new_output::<Vec<Part>>();
     let parts_out = Builder::from(port);
 
