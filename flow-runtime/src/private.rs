@@ -60,11 +60,12 @@ pub use crate::{
     state::{Key, StoredKeyPart},
     watermark::WatermarkStrategy,
     window::{
+        by_clock,
         lent::{
             LendPlains, LendRecords, all_records, later, later_fold, window_count, window_max, window_max_by,
             window_min, window_min_by, window_sum,
         },
-        by_clock, windows,
+        windows,
     },
     worker::{Restart, Retention},
 };

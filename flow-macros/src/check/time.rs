@@ -36,7 +36,8 @@ pub(super) fn windows(graph: &Graph, errors: &mut Errors) {
                 .help(format!("add `.watermarks(.., |{record}| ..)` between the parameter and this window"))
                 .note("event time does not go through helper functions"),
             kind if kind.window() => {
-                let error = error.help(format!("add `.watermarks(.., |{record}| ..)` between the two windows"));
+                let error =
+                    error.help(format!("add `.watermarks(.., |{record}| ..)` between the two windows"));
                 match graph.nodes[without].window.as_ref().is_some_and(|window| window.by_clock) {
                     true => error.note("what a window in processing time gives belongs to no event time; with `.processing_time()` behind its assigner, this window goes by the clock, too"),
                     false => error.note("the results of a window over a number of records belong to no time"),
@@ -160,9 +161,10 @@ pub(super) fn triggers(graph: &Graph, errors: &mut Errors) {
 /// Sessions that become one need what their records come to merged, and a fold can only add records.
 pub(super) fn folds(graph: &Graph, errors: &mut Errors) {
     for window in graph.nodes.iter().filter_map(|node| node.window.as_ref()) {
-        let Some((_, span)) = window.function.filter(|(function, _)| function.name == "fold") else { continue };
-        let session =
-            window.assigner_name().is_some_and(|name| name == "session" || name == "session_with");
+        let Some((_, span)) = window.function.filter(|(function, _)| function.name == "fold") else {
+            continue;
+        };
+        let session = window.assigner_name().is_some_and(|name| name == "session" || name == "session_with");
         if session {
             errors
                 .at_span(span, "`fold` of session windows, which become one when a record comes between them")

@@ -166,8 +166,7 @@ impl Loop<'_> {
                     (method("bare", node.span), method("own", node.span), local_at("by", node.span));
                 let best = matches!(name, "min_by" | "max_by");
                 let private_here = private_at(here(node.span));
-                let make_by =
-                    best.then(|| quote!(let #by = #private_here::Owning::new(#applied).#own();));
+                let make_by = best.then(|| quote!(let #by = #private_here::Owning::new(#applied).#own();));
                 let put_record = if best { quote!((#by, #record)) } else { quote!(#record) };
                 quote! {
                     #make_key
@@ -190,9 +189,11 @@ impl Loop<'_> {
         let (at, turn, fired) = (local("at"), local("turn"), local_at("fired", node.span));
         let time = self.graph.gives_time(id).then(|| quote!(let #TIME = #fired.timestamp();));
         let emit = self.result(id, node, &fired, &next);
+        // To lend the key.
+        let mutable = node.window.as_ref().filter(|window| !window.all).map(|_| quote!(mut));
         quote! {
             while #at.check(#handle.turn(&mut #turn))? {
-                for mut #fired in #handle.fired() {
+                for #mutable #fired in #handle.fired() {
                     #at.next();
                     #time
                     #emit

@@ -74,7 +74,12 @@ impl Builder {
     }
 
     /// A window of all records: they come together in one subtask.
-    pub(super) fn window_all(&mut self, at: NodeId, mut window: Node, prefix: Option<&str>) -> Option<NodeId> {
+    pub(super) fn window_all(
+        &mut self,
+        at: NodeId,
+        mut window: Node,
+        prefix: Option<&str>,
+    ) -> Option<NodeId> {
         let before = self.graph.nodes[at].kind;
         if before == Kind::KeyBy {
             self.errors

@@ -31,7 +31,14 @@ const TAKES_SPANS: &[&str] = &[
 ];
 
 /// Of these, each argument is longer than nothing.
-const POSITIVE: &[&str] = &["tumbling", "sliding", "session", "continuous_event_time", "continuous_processing_time", "with_alignment"];
+const POSITIVE: &[&str] = &[
+    "tumbling",
+    "sliding",
+    "session",
+    "continuous_event_time",
+    "continuous_processing_time",
+    "with_alignment",
+];
 
 /// Replaces all texts that are given to functions that take spans of time.
 pub(crate) fn texts(value: &mut Expr, errors: &mut Errors) {

@@ -17,7 +17,7 @@ use super::{ChainError, Work};
 use crate::{
     checkpoint::WatermarkPart,
     error::Error,
-    time::{Clock, Watermark},
+    time::{Clock, Timestamp, Watermark},
     watermark::{Generating, Mark, Minimum, Signal, WaitingClock},
     window::{Turn, lent::WindowPort},
 };
@@ -72,6 +72,8 @@ pub(crate) struct Times {
     arriving: Option<Minimum>,
     /// The clock of processing time.
     clock: Clock,
+    /// Whether records get their time from it.
+    by_clock: bool,
     /// The one that decides on idleness, if there is any.
     waiting: Option<WaitingClock>,
 }
@@ -87,12 +89,15 @@ impl Times {
         if generators.is_empty() && firings.is_empty() && arriving == 0 {
             return None;
         }
+        let by_clock = generators.iter().any(|generators| generators.port.by_clock())
+            || firings.iter().any(|firing| firing.port.by_clock());
         let needs_clock = generators.iter().any(|generators| generators.port.needs_clock());
         Some(Times {
             generators,
             firings,
             arriving: (arriving > 0).then(|| Minimum::of(arriving, None)),
             clock: clock.clone(),
+            by_clock,
             waiting: needs_clock.then(|| WaitingClock::running(clock.clone())),
         })
     }
@@ -104,8 +109,26 @@ impl Times {
         }
     }
 
+    /// Before each batch: reads the clock, if anything here goes by it, and so once for all.
+    pub(crate) fn tick(&self) {
+        if self.by_clock {
+            self.tell(self.clock.now());
+        }
+    }
+
+    /// Tells the time to all that go by the clock.
+    fn tell(&self, now: Timestamp) {
+        for generators in &self.generators {
+            generators.port.tick(now);
+        }
+        for firing in &self.firings {
+            firing.port.clock(now);
+        }
+    }
+
     /// Records of an edge are about to go through the loop.
     pub(crate) fn begin(&self) {
+        self.tick();
         let now = self.now();
         for generators in &self.generators {
             generators.port.begin(None, now);
@@ -158,11 +181,19 @@ impl Times {
 
     /// Lets the windows fire.
     pub(crate) fn fire(&mut self, work: &Work) -> Result<(), Error> {
+        if self.firings.is_empty() {
+            self.tick();
+            return Ok(());
+        }
+        let now = self.clock.now();
+        if self.by_clock {
+            self.tell(now);
+        }
         for i in 0..self.firings.len() {
             let mark = self.mark(self.firings[i].origin);
             let firing = &mut self.firings[i];
             let new = mark.watermark.filter(|new| firing.reached.is_none_or(|reached| *new > reached));
-            work.run(|| (firing.run)(Turn::new(new, self.clock.now())))
+            work.run(|| (firing.run)(Turn::new(new, now)))
                 .map_err(|error| work.place(error, Some("a result of a window".to_owned())))?;
             firing.reached = firing.reached.max(new);
             firing.before_end = firing.before_end.max(new.filter(|new| *new < Watermark::MAX));

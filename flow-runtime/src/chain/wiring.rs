@@ -399,7 +399,7 @@ impl Chain<'_> {
         A: Windowing,
         S: window::Definition<K, In, Assigner = A, Trigger = T, Contents = C>,
     {
-        if let Err(error) = spec.spec().check() {
+        if let Err(error) = window::check::<K, In, S>(&spec) {
             let uid = self.uid(operator);
             self.wiring.error.get_or_insert(Error::Config(format!("`{uid}`: {error}")));
         }

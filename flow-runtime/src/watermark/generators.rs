@@ -54,6 +54,8 @@ impl<G: WatermarkGenerator> Watermarks<G> {
             max_ahead: strategy.max_ahead(),
             clock: clock.clone(),
             period: strategy.period(),
+            // What was not late before a restart is not late after it.
+            now: reached.map_or(Timestamp::MIN, |reached| reached.timestamp().plus_millis(1)),
             known: !per_split,
             restored: reached,
             seen: reached,
@@ -95,6 +97,8 @@ pub struct Stamping<G> {
     max_ahead: Option<Duration>,
     clock: Clock,
     period: Option<Duration>,
+    /// What the clock said before the batch.
+    now: Timestamp,
     /// Whether the subtask knows its splits; until then it cannot be idle.
     known: bool,
     restored: Option<Watermark>,
@@ -142,6 +146,15 @@ impl<G: WatermarkGenerator> Stamping<G> {
         Ok(stamp.time)
     }
 
+    /// Takes the time of the batch for that of the record.
+    #[inline(always)]
+    pub fn enter(&mut self) -> Timestamp
+    where
+        G: Enters,
+    {
+        self.now
+    }
+
     #[cold]
     fn too_far_ahead(&self, time: Timestamp) -> BoxError {
         format!(
@@ -152,7 +165,10 @@ impl<G: WatermarkGenerator> Stamping<G> {
     }
 
     fn add_group(&mut self, now: Duration, splits: usize) -> usize {
-        let generator = (self.make)();
+        let mut generator = (self.make)();
+        if self.period.is_some() && self.now > Timestamp::MIN {
+            generator.on_clock(self.now);
+        }
         self.groups.push(Some(Group { generator, watermark: self.restored, active: now, splits }));
         self.groups.len() - 1
     }
@@ -199,8 +215,20 @@ pub(crate) struct SplitRuns {
     pub(crate) advanced: Vec<String>,
 }
 
+/// What needs no timestamps of records.
+#[diagnostic::on_unimplemented(
+    message = "watermarks by a strategy that needs the timestamps of records",
+    label = "say when records happened: `.watermarks(.., |record| ..)`"
+)]
+pub trait Enters {}
+impl Enters for super::Entering {}
+
 /// What the engine needs of the generators, whatever their type.
 pub(crate) trait Generating {
+    /// Whether the clock says something to them.
+    fn by_clock(&self) -> bool;
+    /// The clock says so.
+    fn tick(&self, now: Timestamp);
     /// The subtask has these splits.
     fn assigned(&self, splits: Vec<String>, now: Duration);
     /// A batch is about to go through the loop.
@@ -228,6 +256,21 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
         }
         // What is found later begins with nothing.
         stamping.restored = None;
+    }
+
+    fn by_clock(&self) -> bool {
+        self.0.borrow().period.is_some()
+    }
+
+    fn tick(&self, now: Timestamp) {
+        let mut stamping = self.0.borrow_mut();
+        let stamping = &mut *stamping;
+        stamping.now = stamping.now.max(now);
+        if stamping.period.is_some() {
+            for group in stamping.groups.iter_mut().flatten() {
+                group.generator.on_clock(stamping.now);
+            }
+        }
     }
 
     fn begin(&self, batch: Option<&SplitRuns>, now: Duration) {

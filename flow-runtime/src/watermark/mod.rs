@@ -7,6 +7,7 @@
 mod convert;
 mod generators;
 mod idle;
+mod ingestion;
 mod minimum;
 mod strategy;
 
@@ -14,6 +15,7 @@ pub use convert::{IntoTimestamp, Stamp};
 pub(crate) use generators::{Generating, SplitRuns};
 pub use generators::{Stamping, Watermarks};
 pub(crate) use idle::WaitingClock;
+pub use ingestion::{Entering, Ingestion, ingestion};
 pub(crate) use minimum::{Mark, Minimum, Signal};
 pub use strategy::{
     BoundedOutOfOrderness, Monotonous, Punctuated, Watched, WatermarkGenerator, WatermarkStrategy, bounded,

@@ -10,7 +10,7 @@ use crate::{
 
 /// Says up to when all records have come, from the timestamps of those that have.
 ///
-/// [`bounded`], [`monotonous`] and [`punctuated`] are there; one of your own makes a generator per split:
+/// [`bounded`], [`monotonous`], [`punctuated`] and [`ingestion`](super::ingestion()) are there; one of your own makes a generator per split:
 ///
 /// ```
 /// use flow_runtime::{
@@ -105,6 +105,12 @@ pub trait WatermarkStrategy: 'static {
 pub trait WatermarkGenerator: 'static {
     /// A record was read.
     fn on_record(&mut self, stamp: Stamp);
+
+    /// The clock says so: before each batch, and after it, and, while no records come, once per
+    /// [period](WatermarkStrategy::period). Only where there is a period.
+    fn on_clock(&mut self, now: Timestamp) {
+        let _ = now;
+    }
 
     /// No record with this timestamp or an earlier one is expected any more; `None` if nothing can be said yet. Asked
     /// after each batch. One that is lower than before has no effect.

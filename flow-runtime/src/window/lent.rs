@@ -67,6 +67,8 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
 pub(crate) trait WindowPort {
     /// Goes on where a checkpoint was.
     fn restore(&self, watermark: Watermark);
+    /// Whether windows are in processing time.
+    fn by_clock(&self) -> bool;
     /// The time of the records that come.
     fn clock(&self, now: Timestamp);
     /// When the clock makes something due.
@@ -83,9 +85,13 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In
         }
     }
 
+    fn by_clock(&self) -> bool {
+        <S::Assigner as Windowing>::BY_CLOCK
+    }
+
     fn clock(&self, now: Timestamp) {
         if <S::Assigner as Windowing>::BY_CLOCK {
-            Windows::clock(self, now);
+            self.set_processing_time(now);
         }
     }
 

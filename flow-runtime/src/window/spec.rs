@@ -177,18 +177,14 @@ where
     }
 }
 
-impl<A: Windowing, T, C> Spec<A, T, C> {
-    /// Whether the arguments make sense.
-    pub(crate) fn check<K, In>(&self) -> Result<(), BoxError>
-    where
-        C: Contents<K, A::Window, In>,
-    {
-        if A::MERGING && !C::JOINS {
-            return Err("a `fold` of session windows, which become one when a record comes between them: use `reduce`, an aggregate or `process`".into());
-        }
-        if A::BY_CLOCK && self.lateness > 0 {
-            return Err("an allowed lateness of windows in processing time, for which no record is late".into());
-        }
-        self.assigner.check()
+/// Whether the arguments make sense.
+pub(crate) fn check<K, In, S: Definition<K, In>>(definition: &S) -> Result<(), BoxError> {
+    let (merging, by_clock) = (<S::Assigner as Windowing>::MERGING, <S::Assigner as Windowing>::BY_CLOCK);
+    if merging && !<S::Contents as Contents<K, S::Window, In>>::JOINS {
+        return Err("a `fold` of session windows, which become one when a record comes between them: use `reduce`, an aggregate or `process`".into());
     }
+    if by_clock && definition.spec().lateness > 0 {
+        return Err("an allowed lateness of windows in processing time, for which no record is late".into());
+    }
+    definition.spec().assigner.check()
 }

@@ -125,6 +125,7 @@ impl Subtask {
                 return Ok(());
             }
             if let Some(times) = &self.times {
+                times.tick();
                 driver.clock(times.now());
             }
             match driver.step(&self.work)? {

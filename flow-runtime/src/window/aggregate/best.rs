@@ -121,4 +121,4 @@ macro_rules! best {
         }
     )* };
 }
-best!(MinBy < MaxBy >);
+best!(MinBy<MaxBy>);

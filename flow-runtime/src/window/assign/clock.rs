@@ -18,7 +18,7 @@ pub fn by_clock<A: Windowing>(assigner: A) -> ByClock<A> {
 }
 
 macro_rules! processing_time {
-    ($($(<$t:ident>)? $assigner:ty),*) => { $(
+    ($([$($t:ident)?] $assigner:ty),*) => { $(
         impl $(<$t>)? $assigner {
             /// The same windows in processing time: see [`ByClock`].
             ///
@@ -35,7 +35,7 @@ macro_rules! processing_time {
         }
     )* };
 }
-processing_time!(Tumbling, Sliding, <G> Session<G>, Calendar);
+processing_time!([] Tumbling, [] Sliding, [G] Session<G>, [] Calendar);
 
 impl<A: Windowing> Windowing for ByClock<A> {
     type Window = A::Window;

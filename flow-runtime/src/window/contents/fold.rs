@@ -32,7 +32,8 @@ impl<K, W, In, A: StateValue, F: Fn(&mut A, In)> Contents<K, W, In> for Fold<A, 
     }
 
     fn merge(&self, _: &mut A, _: A) -> Result<(), BoxError> {
-        Err("a fold only adds records: sessions, which become one, need `reduce`, an aggregate or `process`".into())
+        Err("a fold only adds records: sessions, which become one, need `reduce`, an aggregate or `process`"
+            .into())
     }
 
     fn emit(&self, _: &K, _: &W, held: &mut A, mut out: impl FnMut(A)) -> Result<(), BoxError> {

@@ -76,7 +76,11 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
 
     /// As [`advance_processing_time`](Self::advance_processing_time), but, in processing time, stops as
     /// [`advance_some`](Self::advance_some) does.
-    pub(in crate::window) fn advance_clock(&mut self, now: Timestamp, limit: usize) -> Result<bool, BoxError> {
+    pub(in crate::window) fn advance_clock(
+        &mut self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<bool, BoxError> {
         let firing = &mut self.core.firing;
         firing.now = firing.now.max(now);
         if !<S::Assigner as Windowing>::BY_CLOCK {
@@ -85,11 +89,9 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         }
         // The present moment is not over.
         let over = firing.now.plus_millis(-1);
-        if self.advance_some(Watermark::new(over), limit)? {
-            return Ok(true);
-        }
+        // Before windows that are over vanish.
         self.fire_by_clock(over)?;
-        Ok(false)
+        self.advance_some(Watermark::new(over), limit)
     }
 
     /// Fires what triggers have asked for at times of the clock.

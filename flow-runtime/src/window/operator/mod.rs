@@ -20,7 +20,8 @@ use firing::Firing;
 pub use firing::{Counters, Fired};
 
 use super::{
-    Definition, KeyWindows, Windowing, assign::Slices, contents::Contents, timers::Index, trigger::Trigger,
+    Definition, KeyWindows, Windowing, assign::Slices, contents::Contents, spec::check, timers::Index,
+    trigger::Trigger,
 };
 use crate::{
     error::BoxError,
@@ -87,7 +88,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
     /// # Errors
     /// Arguments of the window assigner that make no sense; the error says which would.
     pub fn new(definition: S, table: Keyed<K, StateOf<K, In, S>>) -> Result<Self, BoxError> {
-        definition.spec().check::<K, In>()?;
+        check(&definition)?;
         Ok(Self::unchecked(definition, table))
     }
 
@@ -149,7 +150,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
     }
 
     /// What the clock says, for the records of the batch that follows. It never goes back.
-    pub fn clock(&self, now: Timestamp) {
+    pub fn set_processing_time(&self, now: Timestamp) {
         let now_before = &mut self.core.borrow_mut().firing.now;
         *now_before = now.max(*now_before);
     }
