@@ -166,8 +166,9 @@ fn complete(directory: &Path) -> usize {
 /// What the checkpoints have written, in the order of their numbers.
 fn report_written(directory: &Path) {
     let mut written = [(); 2].map(|()| Vec::new());
-    let mut folders: Vec<_> =
-        fs::read_dir(directory).expect("the checkpoints").map(|f| f.unwrap().path()).collect();
+    // Beside the checkpoints is the lock of the directory, a file.
+    let entries = fs::read_dir(directory).expect("the checkpoints").map(|entry| entry.unwrap().path());
+    let mut folders: Vec<_> = entries.filter(|path| path.is_dir()).collect();
     folders.sort();
     for file in folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap()) {
         let (file, kinds) = (file.unwrap(), ["-state.", "-changes."]);

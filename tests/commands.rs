@@ -4,6 +4,7 @@
 mod spool;
 
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -12,6 +13,7 @@ use std::{
 use flow::{
     BoxError, TwoPhaseCommit, collection, pipeline,
     sink::{CommitError, Committed, SinkContext, Standing, Transaction},
+    sql,
 };
 use serde_json::Value;
 use spool::{Prepared, Spool};
@@ -411,19 +413,74 @@ fn deadly(args: &Arguments) {
 #[test]
 fn as_a_job() {
     let Ok(arguments) = std::env::var("FLOW_TEST_ARGUMENTS") else { return };
-    let arguments = ["deadly"].into_iter().chain(arguments.split('\n')).map(Into::into);
+    let mut arguments = arguments.split('\n').map(OsString::from).peekable();
+    let code = match arguments.peek().and_then(|name| name.to_str()) {
+        Some("rows") => flow::run_from(rows, arguments),
+        _ => flow::run_from(deadly, arguments),
+    };
     // The test's own report must not follow what the job prints.
-    std::process::exit(if flow::run_from(deadly, arguments) == std::process::ExitCode::SUCCESS {
-        0
-    } else {
-        1
-    });
+    std::process::exit(if code == std::process::ExitCode::SUCCESS { 0 } else { 1 });
+}
+
+fn as_job(name: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("the test's own path"));
+    let arguments = [&[name], arguments].concat().join("\n");
+    command.args(["as_a_job", "--exact", "--nocapture"]).env("FLOW_TEST_ARGUMENTS", arguments);
+    command
 }
 
 fn deadly_job(arguments: &[&str]) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("the test's own path"));
-    command.args(["as_a_job", "--exact", "--nocapture"]).env("FLOW_TEST_ARGUMENTS", arguments.join("\n"));
-    command
+    as_job("deadly", arguments)
+}
+
+#[derive(Clone, clap::Args)]
+struct Tables {
+    #[arg(long, default_value = "orders")]
+    first: String,
+    #[arg(long, default_value = "totals")]
+    second: String,
+}
+
+/// Keeps rows of two tables locked from checkpoint to checkpoint.
+#[pipeline]
+fn rows(args: &Tables) {
+    let url = "mysql://user:secret@localhost:1/shop";
+    let orders = source(collection::range(0..1000));
+    let totals = orders.key_by(|n| n % 10).count();
+    orders.map(|n| (n,)).sink(sql::insert(url, &args.first).prepared_transactions());
+    totals.sink(sql::insert(url, &args.second).prepared_transactions());
+}
+
+/// What a job would warn of depends on the sinks that are made from its arguments, and on its parallelism.
+#[test]
+fn the_plan_warns_of_rows_that_may_meet() {
+    let plan = |arguments: &[&str]| -> (String, Vec<String>) {
+        let (text, code) = run(&mut as_job("rows", &[&["plan"], arguments].concat()));
+        assert_eq!(code, 0, "{text}");
+        let warnings = text.lines().filter_map(|line| line.strip_prefix("warning: ")).map(str::to_owned);
+        (text.clone(), warnings.collect())
+    };
+    let (text, warnings) = plan(&[]);
+    assert!(text.contains("orders.map-1.sink") || text.contains("orders.sink"), "{text}");
+    assert_eq!(warnings, Vec::<String>::new(), "nothing is known of the sinks without the job's arguments");
+    assert_eq!(plan(&["--", "--parallelism", "1"]).1, Vec::<String>::new());
+
+    let (_, warnings) = plan(&["--", "--parallelism", "2"]);
+    let [warning] = &warnings[..] else { panic!("one warning: {warnings:?}") };
+    assert!(warning.contains("sink `orders.sink`") && warning.contains("2 subtasks"), "{warning}");
+    assert!(warning.contains("mysql://localhost:1/shop") && !warning.contains("secret"), "{warning}");
+
+    let (_, warnings) = plan(&["--", "--parallelism", "1", "--second", "orders"]);
+    let [warning] = &warnings[..] else { panic!("one warning: {warnings:?}") };
+    assert!(warning.contains("sinks `orders.sink` and `totals.sink`"), "{warning}");
+
+    let output = as_job("rows", &["plan", "--format", "json", "--warnings"]).output().expect("the plan");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let plan: Value = serde_json::from_str(text[text.find('{').expect("JSON")..].trim()).expect("JSON");
+    assert_eq!(plan["name"], "rows");
+    assert!(plan["warnings"].is_array(), "{plan}");
+    let (text, code) = run(&mut as_job("rows", &["plan", "--", "--third", "x"]));
+    assert!(code != 0 && text.contains("--third"), "{text}");
 }
 
 #[test]

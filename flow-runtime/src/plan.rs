@@ -107,6 +107,8 @@ pub struct OperatorPlan {
     pub parallelism: Option<usize>,
     /// Whether it keeps keyed state.
     pub stateful: bool,
+    /// Whether it keeps state that belongs to no key.
+    pub operator_state: bool,
     /// The chain it is part of, when the job runs at a parallelism above 1.
     pub chain: usize,
     /// The plan of a helper function that stands here, from stream to stream.
@@ -245,7 +247,16 @@ impl OperatorPlan {
     /// An operator without anything special. Generated code says the rest.
     #[must_use]
     pub const fn new(uid: &'static str, kind: &'static str, chain: usize) -> Self {
-        OperatorPlan { uid, name: uid, kind, parallelism: None, stateful: false, chain, part: None }
+        OperatorPlan {
+            uid,
+            name: uid,
+            kind,
+            parallelism: None,
+            stateful: false,
+            operator_state: false,
+            chain,
+            part: None,
+        }
     }
 
     /// With a name for people.
@@ -269,6 +280,13 @@ impl OperatorPlan {
         self
     }
 
+    /// With state that belongs to no key.
+    #[must_use]
+    pub const fn operator_state(mut self) -> Self {
+        self.operator_state = true;
+        self
+    }
+
     /// A helper function.
     #[must_use]
     pub const fn part(mut self, plan: &'static Plan) -> Self {
@@ -278,6 +296,6 @@ impl OperatorPlan {
 
     /// Whether a checkpoint holds something of it.
     pub(crate) fn remembers(&self) -> bool {
-        self.stateful || matches!(self.kind, "source" | "sink")
+        self.stateful || self.operator_state || matches!(self.kind, "source" | "sink")
     }
 }

@@ -21,3 +21,6 @@ pub use position::{At, ChainError, Skipped};
 pub(crate) use wiring::Environment;
 pub use wiring::{Chain, Wiring};
 pub(crate) use work::Work;
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,22 @@
 //! The state of an operator at barriers.
 
-use std::{rc::Rc, time::Instant};
+use std::{
+    cell::Cell,
+    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
 
 use futures_util::future::BoxFuture;
 
 use super::Environment;
 use crate::{
-    checkpoint::{CheckpointId, NewSegment, PartFile, StateLog, StatePart},
+    checkpoint::{
+        CheckpointError, CheckpointId, Compression, NewSegment, OperatorStatePart, PartFile, StateLog,
+        StatePart, Store,
+    },
     error::Error,
-    state::{KeyGroups, StatePort},
+    state::{Items, KeyGroups, OperatorPort, StatePort},
     worker::Tries,
 };
 
@@ -67,5 +75,167 @@ impl StateParts {
     /// Collects for the last barrier, until a time. Returns whether nothing is left.
     pub(crate) fn collect(&self, until: Instant) -> bool {
         self.port.collect(until)
+    }
+}
+
+/// The writing of a part of operator state; none where there are no items.
+pub(super) type OperatorWrite = BoxFuture<'static, Result<Option<OperatorStatePart>, Error>>;
+
+/// A list of one operator in one subtask that belongs to no key.
+pub(crate) struct OperatorStateParts {
+    uid: Rc<str>,
+    name: &'static str,
+    subtask: usize,
+    port: Rc<dyn OperatorPort>,
+    /// The checkpoint that the last barrier was for.
+    last: Cell<CheckpointId>,
+    written: Written,
+    place: (Store, Compression),
+    /// For the names of files.
+    label: String,
+}
+
+/// The part that was written last, and for which checkpoint.
+type Written = Arc<Mutex<Option<(CheckpointId, Option<OperatorStatePart>)>>>;
+
+impl OperatorStateParts {
+    pub(crate) fn new(
+        uid: Rc<str>,
+        name: &'static str,
+        subtask: usize,
+        port: Rc<dyn OperatorPort>,
+        environment: &Environment,
+    ) -> Self {
+        let label = format!("{:016x}-{uid}-{name}-{subtask}", environment.attempt);
+        let (last, place) = (environment.last, (environment.store.clone(), environment.compression));
+        let last = Cell::new(last);
+        OperatorStateParts { uid, name, subtask, port, last, written: Written::default(), place, label }
+    }
+
+    /// A barrier. The items are copied now, encoded and written elsewhere.
+    pub(super) fn barrier(&self, checkpoint: CheckpointId, tries: Tries) -> Option<OperatorWrite> {
+        let before = self.last.replace(checkpoint);
+        let (written, place) = (Arc::clone(&self.written), self.place.clone());
+        let (uid, label) = (self.uid.to_string(), self.label.clone());
+        // What is written already may be named again only if the checkpoint before named it, too: retention deletes
+        // what no complete checkpoint names.
+        let items = {
+            let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = written.as_mut().filter(|(of, _)| *of == before);
+            match (self.port.close(known.is_none()), known) {
+                (Some(items), _) => items,
+                (None, Some((of, part))) => {
+                    *of = checkpoint;
+                    let part = part.clone();
+                    return Some(Box::pin(async move { Ok(part) }));
+                }
+                (None, None) => return None,
+            }
+        };
+        let part = OperatorStatePart {
+            uid: uid.clone(),
+            name: self.name.to_owned(),
+            subtask: self.subtask,
+            items: items.count,
+            file: PartFile { path: String::new(), bytes: 0, crc: 0 },
+        };
+        Some(Box::pin(async move {
+            let part = write(items, part, checkpoint, tries, place, label).await.map_err(|e| e.of(&uid))?;
+            let mut written = written.lock().unwrap_or_else(PoisonError::into_inner);
+            if written.as_ref().is_none_or(|(of, _)| *of < checkpoint) {
+                *written = Some((checkpoint, part.clone()));
+            }
+            Ok(part)
+        }))
+    }
+}
+
+/// Encodes the items and writes them, if there are any.
+async fn write(
+    items: Items,
+    mut part: OperatorStatePart,
+    checkpoint: CheckpointId,
+    tries: Tries,
+    (store, compression): (Store, Compression),
+    label: String,
+) -> Result<Option<OperatorStatePart>, CheckpointError> {
+    if items.count == 0 {
+        return Ok(None);
+    }
+    let failed = |cause: tokio::task::JoinError| CheckpointError::Encode { cause: cause.to_string() };
+    let bytes = tokio::task::spawn_blocking(items.encode).await.map_err(failed)??;
+    part.file = tries.run(|| store.put_compressed(checkpoint, &label, bytes.clone(), compression)).await?;
+    Ok(Some(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{OperatorState, Share};
+
+    fn list(state: &OperatorState<Vec<u32>>, store: &Store) -> OperatorStateParts {
+        OperatorStateParts {
+            uid: "rules".into(),
+            name: "list",
+            subtask: 0,
+            port: Rc::new(state.clone()),
+            last: Cell::new(CheckpointId(0)),
+            written: Written::default(),
+            place: (store.clone(), Compression::None),
+            label: "rules-list-0".to_owned(),
+        }
+    }
+
+    async fn written(write: Option<OperatorWrite>) -> Option<OperatorStatePart> {
+        write.expect("there is a checkpoint to go back to").await.expect("memory takes everything")
+    }
+
+    #[tokio::test]
+    async fn what_has_not_changed_is_not_written_again() {
+        let (state, store) = (OperatorState::of(vec![1, 2]), Store::in_memory());
+        let list = list(&state, &store);
+        let barrier = |n| list.barrier(CheckpointId(n), Tries::of(false));
+        let first = written(barrier(1)).await.expect("two items");
+        assert_eq!((first.items, first.name.as_str()), (2, "list"));
+        assert_eq!(written(barrier(2)).await.as_ref(), Some(&first));
+        assert_eq!(written(barrier(3)).await.as_ref(), Some(&first));
+
+        state.borrow_mut().push(3);
+        let second = written(barrier(4)).await.expect("three items");
+        assert_ne!(first.file, second.file);
+        assert_eq!(written(barrier(5)).await.as_ref(), Some(&second));
+
+        let restored = OperatorState::<Vec<u32>>::of(Vec::new());
+        let bytes = store.get_part(&second.file).await.unwrap();
+        OperatorPort::restore(&restored, &[bytes], Share::All).unwrap();
+        assert_eq!(*restored.borrow(), [1, 2, 3]);
+
+        state.borrow_mut().clear();
+        assert_eq!(written(barrier(6)).await, None);
+        assert_eq!(written(barrier(7)).await, None, "and that is known");
+    }
+
+    #[tokio::test]
+    async fn what_was_given_up_is_written_with_the_next_checkpoint() {
+        let (state, store) = (OperatorState::of(vec![1]), Store::in_memory());
+        let list = list(&state, &store);
+        let barrier = |n| list.barrier(CheckpointId(n), Tries::of(false));
+        let first = written(barrier(1)).await.expect("an item");
+        state.borrow_mut().push(2);
+        drop(barrier(2));
+        let third = written(barrier(3)).await.expect("two items");
+        assert_eq!(third.items, 2, "although nothing has changed since");
+
+        // Written late: the checkpoint after it does not name its file, which may go with the next.
+        let late = barrier(4);
+        state.borrow_mut().push(3);
+        let fifth = barrier(5);
+        assert_eq!(written(late).await.as_ref(), Some(&third));
+        let sixth = barrier(6);
+        let fifth = written(fifth).await.expect("three items");
+        let sixth = written(sixth).await.expect("three items");
+        assert_eq!((fifth.items, sixth.items), (3, 3));
+        assert_ne!(first.file, sixth.file);
+        assert_eq!(written(barrier(7)).await.as_ref(), Some(&sixth));
     }
 }

@@ -9,7 +9,7 @@ use super::{
     At, ChainError, Edge, Edges, Outgoing, Output, Parcel, Partition, Received, Skipped, Stream,
     disjoint::{self, Path},
     edge::{Credit, Credits, Drain},
-    state::StateParts,
+    state::{OperatorStateParts, StateParts},
     times::{Firing, Generators, Late, WatermarkLoop},
 };
 use crate::{
@@ -19,7 +19,10 @@ use crate::{
     record::{Lend, Plain, Portable},
     sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort},
     source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
-    state::{KeyGroups, Keyed, StatePort, StateValue, StoredKey},
+    state::{
+        KeyGroups, Keyed, OperatorPort, OperatorState, Redistribution, Share, StateItems, StatePort,
+        StateValue, StoredKey,
+    },
     time::{Clock, Watermark},
     watermark::{WatermarkStrategy, Watermarks},
     window::{self, Windowing, Windows, lent::WindowPort},
@@ -76,6 +79,7 @@ pub(crate) struct ChainParts {
     pub(crate) finish: Vec<FinishLoop>,
     pub(crate) outputs: Vec<OutputPort>,
     pub(crate) states: Vec<StateParts>,
+    pub(crate) lists: Vec<OperatorStateParts>,
     pub(crate) sinks: Vec<Rc<dyn SinkPort>>,
     pub(crate) generators: Vec<Generators>,
     pub(crate) firings: Vec<Firing>,
@@ -121,6 +125,8 @@ pub struct Wiring {
     callers: Path,
     /// What the sinks so far keep locked between checkpoints.
     held: Vec<(Rc<str>, HeldRows)>,
+    /// What the user should think about before the job runs.
+    pub(crate) warnings: Vec<String>,
     pub(crate) worker: usize,
     pub(crate) chains: Vec<ChainParts>,
     pub(crate) edges: Vec<EdgeParts>,
@@ -136,6 +142,7 @@ impl Wiring {
             plan,
             callers: Vec::new(),
             held: Vec::new(),
+            warnings: Vec::new(),
             worker,
             chains: Vec::new(),
             edges: Vec::new(),
@@ -199,6 +206,7 @@ impl Wiring {
             finish: Vec::new(),
             outputs: Vec::new(),
             states: Vec::new(),
+            lists: Vec::new(),
             sinks: Vec::new(),
             generators: Vec::new(),
             firings: Vec::new(),
@@ -217,6 +225,7 @@ pub struct Chain<'w> {
     finish: Vec<FinishLoop>,
     outputs: Vec<OutputPort>,
     states: Vec<StateParts>,
+    lists: Vec<OperatorStateParts>,
     sinks: Vec<Rc<dyn SinkPort>>,
     generators: Vec<Generators>,
     firings: Vec<Firing>,
@@ -268,6 +277,54 @@ impl Chain<'_> {
         keyed
     }
 
+    /// State of an operator that belongs to no key, with what the restored checkpoint holds of it; see
+    /// [`Redistribution`]. `name` tells the lists of one operator apart, across versions of the program.
+    pub fn operator_state<C: StateItems>(
+        &mut self,
+        operator: usize,
+        name: &'static str,
+        redistribution: Redistribution,
+    ) -> OperatorState<C> {
+        let state = OperatorState::of(C::default());
+        self.checkpoint_list(operator, name, redistribution, Rc::new(state.clone()));
+        state
+    }
+
+    /// As [`operator_state`](Self::operator_state), for a state that is there already.
+    pub(crate) fn checkpoint_list(
+        &mut self,
+        operator: usize,
+        name: &'static str,
+        redistribution: Redistribution,
+        port: Rc<dyn OperatorPort>,
+    ) {
+        if !self.active() {
+            return;
+        }
+        let environment = Arc::clone(&self.wiring.environment);
+        let (uid, subtask) = (self.uid(operator), self.wiring.worker);
+        if let Some(restored) = &environment.restored {
+            let was = restored.manifest.operator(&uid).map(|operator| operator.parallelism);
+            let mut parts = restored.operator_state(&uid, name);
+            let share = match redistribution {
+                Redistribution::Even if was == Some(self.parallelism) => {
+                    parts.retain(|(of, _)| *of == subtask);
+                    Share::All
+                }
+                Redistribution::Even => Share::Of(subtask, self.parallelism),
+                Redistribution::Union | Redistribution::Broadcast => Share::All,
+            };
+            let parts: Vec<_> = parts.into_iter().map(|(_, items)| items).collect();
+            if let Err(error) = port.restore(&parts, share) {
+                self.wiring.error.get_or_insert(Error::Checkpoint(error.of(&uid)));
+            }
+        }
+        // All hold the same, so one stores it.
+        if environment.goes_back && (redistribution != Redistribution::Broadcast || subtask == 0) {
+            self.lists.push(OperatorStateParts::new(uid, name, subtask, port, &environment));
+        }
+    }
+
     /// A sink at the end of the chain.
     pub fn sink<S: Sink>(&mut self, operator: usize, sink: S) -> SinkHandle<S> {
         let environment = Arc::clone(&self.wiring.environment);
@@ -290,16 +347,14 @@ impl Chain<'_> {
         handle
     }
 
-    /// Warns, once, where a sink keeps rows locked that another subtask may want.
+    /// Notes where a sink keeps rows locked that another subtask may want.
     fn hold(&mut self, operator: usize, held: HeldRows) {
         if self.wiring.worker > 0 {
             return;
         }
         let (uid, wiring) = (self.uid(operator), &mut *self.wiring);
         let path = [&wiring.callers[..], &[(wiring.plan, operator)]].concat();
-        for warning in disjoint::warnings(&uid, &held, self.parallelism, &path, &wiring.held) {
-            tracing::warn!("{warning}");
-        }
+        wiring.warnings.extend(disjoint::warnings(&uid, &held, self.parallelism, &path, &wiring.held));
         wiring.held.push((uid, held));
     }
 
@@ -500,6 +555,7 @@ impl Drop for Chain<'_> {
                 finish: std::mem::take(&mut self.finish),
                 outputs: std::mem::take(&mut self.outputs),
                 states: std::mem::take(&mut self.states),
+                lists: std::mem::take(&mut self.lists),
                 sinks: std::mem::take(&mut self.sinks),
                 generators: std::mem::take(&mut self.generators),
                 firings: std::mem::take(&mut self.firings),

@@ -26,6 +26,9 @@ pub struct Manifest {
     pub sources: Vec<SourcePart>,
     /// The state of the operators.
     pub states: Vec<StatePart>,
+    /// The state of operators that belongs to no key.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operator_states: Vec<OperatorStatePart>,
     /// The transactions that are to be committed when the checkpoint is complete.
     pub sinks: Vec<SinkPart>,
     /// How far event time had come, in pipelines that have it.
@@ -78,6 +81,21 @@ pub struct StatePart {
     pub subtask: usize,
     /// Where the state is: all of it as it once was, and then what has changed since, the latest last.
     pub files: Vec<PartFile>,
+}
+
+/// What one subtask of an operator holds that belongs to no key: a list of items.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperatorStatePart {
+    /// The operator.
+    pub uid: String,
+    /// Which of its lists it is.
+    pub name: String,
+    /// The subtask.
+    pub subtask: usize,
+    /// How many items there are; a subtask without any has no part.
+    pub items: usize,
+    /// Where they are.
+    pub file: PartFile,
 }
 
 /// A pre-committed transaction of one subtask of a sink.
@@ -134,6 +152,7 @@ impl Manifest {
             operators: Vec::new(),
             sources: Vec::new(),
             states: Vec::new(),
+            operator_states: Vec::new(),
             sinks: Vec::new(),
             watermarks: Vec::new(),
             created: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
@@ -166,6 +185,7 @@ impl Manifest {
         next.operators = self.operators.clone();
         next.sources = self.sources.clone();
         next.states = self.states.clone();
+        next.operator_states = self.operator_states.clone();
         next.watermarks = self.watermarks.clone();
         next.sinks = self.sinks.iter().filter(|part| !dropped(part)).cloned().collect();
         next
@@ -181,6 +201,11 @@ impl Manifest {
         self.states.iter().filter(move |s| s.uid == uid)
     }
 
+    /// The parts of the state of an operator that belongs to no key.
+    pub fn operator_states<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a OperatorStatePart> {
+        self.operator_states.iter().filter(move |s| s.uid == uid)
+    }
+
     /// The pending transactions of a sink.
     pub fn sinks<'a>(&'a self, uid: &'a str) -> impl Iterator<Item = &'a SinkPart> {
         self.sinks.iter().filter(move |s| s.uid == uid)
@@ -194,7 +219,8 @@ impl Manifest {
 
     /// Every file that this manifest names.
     pub fn files(&self) -> impl Iterator<Item = &PartFile> {
-        self.states.iter().flat_map(|s| &s.files).chain(self.sinks.iter().map(|s| &s.file))
+        let lists = self.operator_states.iter().map(|s| &s.file);
+        self.states.iter().flat_map(|s| &s.files).chain(lists).chain(self.sinks.iter().map(|s| &s.file))
     }
 
     /// The bytes that a restore would read, besides the manifest.
@@ -207,6 +233,7 @@ impl Manifest {
     pub(crate) fn remembers(&self, uid: &str) -> bool {
         self.splits(uid).next().is_some()
             || self.states(uid).next().is_some()
+            || self.operator_states(uid).next().is_some()
             || self.sinks(uid).next().is_some()
     }
 }

@@ -52,7 +52,8 @@ pub use id::CheckpointId;
 pub use lock::Lock;
 pub(crate) use log::{NewSegment, StateLog};
 pub use manifest::{
-    Manifest, OperatorEntry, PartFile, SinkPart, SourcePart, SplitState, StatePart, WatermarkPart,
+    Manifest, OperatorEntry, OperatorStatePart, PartFile, SinkPart, SourcePart, SplitState, StatePart,
+    WatermarkPart,
 };
 pub(crate) use merge::{Merge, merge_segments};
 pub use publish::Found;

@@ -198,6 +198,8 @@ pub struct Restored {
     /// Whether this run of the program has written it, so that its files can be built upon.
     of_this_run: bool,
     states: HashMap<String, Vec<Bytes>>,
+    /// By uid: the name of the list, the subtask, and the items.
+    operator_states: HashMap<String, Vec<(String, usize, Bytes)>>,
     handles: HashMap<String, Vec<(usize, CheckpointId, Bytes)>>,
 }
 
@@ -213,7 +215,13 @@ impl Restored {
         for (uid, segment) in uids.zip(states) {
             by_state.entry(uid.clone()).or_default().push(segment);
         }
-        Ok(Restored { states: by_state, ..Self::load_handles(store, manifest).await? })
+        let lists = read(store, manifest.operator_states.iter().map(|s| &s.file)).await?;
+        let mut operator_states = HashMap::<_, Vec<_>>::new();
+        for (part, bytes) in manifest.operator_states.iter().zip(lists) {
+            let parts = operator_states.entry(part.uid.clone()).or_default();
+            parts.push((part.name.clone(), part.subtask, bytes));
+        }
+        Ok(Restored { states: by_state, operator_states, ..Self::load_handles(store, manifest).await? })
     }
 
     /// Reads and verifies the transactions alone, for somebody who does not run the job.
@@ -229,7 +237,13 @@ impl Restored {
         for handles in by_sink.values_mut() {
             handles.sort_by_key(|(subtask, checkpoint, _)| (*checkpoint, *subtask));
         }
-        Ok(Restored { manifest, of_this_run: false, states: HashMap::new(), handles: by_sink })
+        Ok(Restored {
+            manifest,
+            of_this_run: false,
+            states: HashMap::new(),
+            operator_states: HashMap::new(),
+            handles: by_sink,
+        })
     }
 
     /// The files of a subtask's state, where new changes may be added to them. That takes files of this very
@@ -245,6 +259,17 @@ impl Restored {
     #[must_use]
     pub fn states(&self, uid: &str) -> &[Bytes] {
         self.states.get(uid).map_or(&[], Vec::as_slice)
+    }
+
+    /// A list of an operator that belongs to no key: the items of each subtask that had any, in the order of the
+    /// subtasks.
+    #[must_use]
+    pub fn operator_state(&self, uid: &str, name: &str) -> Vec<(usize, Bytes)> {
+        let parts = self.operator_states.get(uid).into_iter().flatten();
+        let parts = parts.filter(|(of, ..)| of == name);
+        let mut parts: Vec<_> = parts.map(|(_, subtask, bytes)| (*subtask, bytes.clone())).collect();
+        parts.sort_by_key(|(subtask, _)| *subtask);
+        parts
     }
 
     /// The splits of a source, of all its subtasks.

@@ -2,13 +2,12 @@
 
 use std::{ffi::OsString, marker::PhantomData, process::ExitCode};
 
-use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use tracing_subscriber::EnvFilter;
 
 use super::{
-    PlanFormat,
     arguments::{HEADING, JobArguments},
-    checkpoints, render,
+    checkpoints, plan,
     show::Answer,
     signals, txn,
 };
@@ -16,7 +15,7 @@ use crate::{
     error::Error,
     job::{Definition, Job},
     plan::Plan,
-    worker::{Config, Ending, Stop, Summary, run_until},
+    worker::{Config, Ending, Stop, Summary, run_until, warnings},
 };
 
 /// A function under `#[pipeline]` that [`run`] can call: without arguments, or with a reference to a type that
@@ -51,7 +50,8 @@ impl<A: Args, D: Definition, F: FnOnce(&A) -> Job<D>> Entry<PhantomData<A>> for 
 }
 
 /// The command line of a job: runs it until it ends (exit code 0), fails for good (1) or is stopped by a signal (0
-/// after a last checkpoint). `plan` shows its plan and runs nothing, `checkpoints` shows and verifies what is in a
+/// after a last checkpoint). `plan` shows its plan and runs nothing (with the job's arguments after `--` also what the
+/// start of the job would warn of), `checkpoints` shows and verifies what is in a
 /// checkpoint directory, `txn` lists and settles transactions in doubt. Bad arguments exit with 2.
 ///
 /// Logs go to stderr; `RUST_LOG` chooses which.
@@ -76,21 +76,27 @@ pub fn run_from<A, E: Entry<A>>(entry: E, arguments: impl IntoIterator<Item = Os
         Err(error) => return usage(&error),
     };
     match matches.subcommand() {
-        Some(("plan", matches)) => {
-            let format = matches.get_one::<PlanFormat>("format").copied().unwrap_or(PlanFormat::Text);
-            print(&render(plan, format));
-            return ExitCode::SUCCESS;
+        Some((plan::NAME, plan_matches)) => {
+            let Some(arguments) = plan::job_arguments(plan_matches) else {
+                print(&plan::show(plan, &[], plan_matches));
+                return ExitCode::SUCCESS;
+            };
+            return match again(&command, plan, arguments).and_then(|job| prepare(entry, &command, &job)) {
+                Ok((job, config)) => {
+                    let warnings = config.and_then(|config| warnings(&job, &config));
+                    answer(warnings.map(|warnings| Answer {
+                        text: plan::show(plan, &warnings, plan_matches),
+                        good: true,
+                    }))
+                }
+                Err(code) => code,
+            };
         }
         Some((checkpoints::NAME, matches)) => return answer(checkpoints::run(plan, matches)),
         Some((txn::NAME, txn_matches)) => {
-            // The job's own arguments come after `--`.
-            let arguments = [OsString::from(plan.name)].into_iter().chain(txn::job_arguments(txn_matches));
             start_log();
-            let matches = match command.clone().try_get_matches_from(arguments) {
-                Ok(matches) => matches,
-                Err(error) => return usage(&error),
-            };
-            return match prepare(entry, &command, &matches) {
+            let arguments = txn::job_arguments(txn_matches);
+            return match again(&command, plan, arguments).and_then(|job| prepare(entry, &command, &job)) {
                 Ok((job, config)) => answer(config.and_then(|config| txn::run(&job, &config, txn_matches))),
                 Err(code) => code,
             };
@@ -108,6 +114,12 @@ pub fn run_from<A, E: Entry<A>>(entry: E, arguments: impl IntoIterator<Item = Os
         run_until(&job, &config, &stop)
     });
     report(plan, outcome)
+}
+
+/// The job's own arguments, which come after those of a command and `--`.
+fn again(command: &Command, plan: &Plan, arguments: Vec<OsString>) -> Result<ArgMatches, ExitCode> {
+    let arguments = [OsString::from(plan.name)].into_iter().chain(arguments);
+    command.clone().try_get_matches_from(arguments).map_err(|error| usage(&error))
 }
 
 /// The job and its configuration, or the exit code for arguments that are wrong.
@@ -158,17 +170,10 @@ fn command<A, E: Entry<A>>(plan: &'static Plan) -> Result<Command, String> {
             ));
         }
     }
-    let format = clap::Arg::new("format")
-        .long("format")
-        .value_parser(clap::builder::EnumValueParser::<PlanFormat>::new())
-        .default_value("text")
-        .help("How to print it");
-    let plan_command =
-        Command::new("plan").about("Shows the job's operators and chains, and runs nothing").arg(format);
     Ok(JobArguments::augment_args(user)
         .about(format!("The streaming job `{}`", plan.name))
         .next_help_heading(HEADING)
-        .subcommand(plan_command)
+        .subcommand(plan::command())
         .subcommand(checkpoints::command())
         .subcommand(txn::command())
         .subcommand_negates_reqs(true)
@@ -223,18 +228,5 @@ fn report(plan: &Plan, outcome: Result<Summary, Error>) -> ExitCode {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
-    }
-}
-
-impl ValueEnum for PlanFormat {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[PlanFormat::Text, PlanFormat::Mermaid, PlanFormat::Json]
-    }
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(match self {
-            PlanFormat::Text => "text",
-            PlanFormat::Mermaid => "mermaid",
-            PlanFormat::Json => "json",
-        }))
     }
 }

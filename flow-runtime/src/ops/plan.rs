@@ -1,7 +1,12 @@
 //! The plan, for people and programs.
 
-use std::{fmt::Write, time::Duration};
+use std::{ffi::OsString, fmt::Write, time::Duration};
 
+use clap::{
+    Arg, ArgAction, ArgMatches, Command, ValueEnum,
+    builder::{EnumValueParser, PossibleValue},
+    value_parser,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -9,6 +14,59 @@ use crate::{
     plan::{Guarantee, Mode, OperatorPlan, Plan, Ship},
     worker::Retention,
 };
+
+/// The name of the command.
+pub(super) const NAME: &str = "plan";
+
+/// The command, for the command line of a job.
+pub(super) fn command() -> Command {
+    let format = Arg::new("format")
+        .long("format")
+        .value_parser(EnumValueParser::<PlanFormat>::new())
+        .default_value("text")
+        .help("How to print it");
+    let warnings = Arg::new("warnings")
+        .long("warnings")
+        .action(ArgAction::SetTrue)
+        .help("Also what the start of the job would warn of, with the job's arguments after `--`");
+    let job = Arg::new("job")
+        .value_name("ARGUMENTS")
+        .value_parser(value_parser!(OsString))
+        .num_args(0..)
+        .last(true)
+        .help("The job's arguments, as when it runs: its sinks are made from them. Implies `--warnings`");
+    Command::new(NAME)
+        .about("Shows the job's operators and chains, and runs nothing")
+        .args([format, warnings, job])
+}
+
+/// The job's arguments, if the job is to be made.
+pub(super) fn job_arguments(matches: &ArgMatches) -> Option<Vec<OsString>> {
+    let given = matches.get_many::<OsString>("job");
+    (given.is_some() || matches.get_flag("warnings")).then(|| given.into_iter().flatten().cloned().collect())
+}
+
+/// What the command prints.
+pub(super) fn show(plan: &Plan, warnings: &[String], matches: &ArgMatches) -> String {
+    let format = matches.get_one::<PlanFormat>("format").copied().unwrap_or(PlanFormat::Text);
+    match format {
+        PlanFormat::Text => {
+            let warnings = warnings.iter().map(|warning| format!("warning: {warning}\n"));
+            render(plan, format) + &warnings.collect::<String>()
+        }
+        PlanFormat::Mermaid => {
+            let warnings = warnings.iter().map(|warning| format!("  %% warning: {warning}\n"));
+            render(plan, format) + &warnings.collect::<String>()
+        }
+        PlanFormat::Json => {
+            let mut plan = to_json(plan);
+            if job_arguments(matches).is_some() {
+                plan["warnings"] = json!(warnings);
+            }
+            format!("{plan:#}\n")
+        }
+    }
+}
 
 /// How to print a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +77,20 @@ pub enum PlanFormat {
     Mermaid,
     /// For programs.
     Json,
+}
+
+impl ValueEnum for PlanFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[PlanFormat::Text, PlanFormat::Mermaid, PlanFormat::Json]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(match self {
+            PlanFormat::Text => "text",
+            PlanFormat::Mermaid => "mermaid",
+            PlanFormat::Json => "json",
+        }))
+    }
 }
 
 /// Prints a plan.

@@ -1,7 +1,8 @@
-//! Keyed state, in memory.
+//! State, in memory: of keys, and of operators.
 
 mod aggregate;
 mod key;
+mod operator;
 mod port;
 mod shard;
 mod table;
@@ -12,6 +13,8 @@ pub use aggregate::Sum;
 pub(crate) use aggregate::overflow;
 pub use key::{Key, KeyGroup, StoredKey, StoredKeyPart};
 pub(crate) use key::{KeyGroups, hash};
+pub(crate) use operator::{Items, OperatorPort, Share};
+pub use operator::{OperatorState, OperatorStateMut, Redistribution, StateItems};
 pub(crate) use port::StatePort;
 pub use table::{Keyed, StateValue, Table};
 

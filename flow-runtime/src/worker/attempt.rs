@@ -56,6 +56,9 @@ fn work(
     if let Some(error) = wiring.error.take() {
         return control.fail(error);
     }
+    for warning in &wiring.warnings {
+        tracing::warn!("{warning}");
+    }
     worker.dataflow::<u64, _, _>(|scope| {
         let operators = wiring.operators.iter().filter(|operator| operator.remembers);
         let entries: Vec<_> = operators

@@ -105,6 +105,7 @@ pub(super) fn build<'s>(
                     match part {
                         Part::Source(part) => manifest.sources.push(part),
                         Part::State(part) => manifest.states.push(part),
+                        Part::Operator(part) => manifest.operator_states.push(part),
                         Part::Sink(part) => manifest.sinks.push(part),
                         Part::Watermark(part) => manifest.watermarks.push(part),
                     }

@@ -10,8 +10,8 @@ use timely::dataflow::operators::Capability;
 
 use super::{Builder, subtask::Subtask};
 use crate::{
-    chain::state::StateWrite,
-    checkpoint::{CheckpointId, SinkPart, SourcePart, StatePart, WatermarkPart},
+    chain::state::{OperatorWrite, StateWrite},
+    checkpoint::{CheckpointId, OperatorStatePart, SinkPart, SourcePart, StatePart, WatermarkPart},
     error::Error,
     failpoint::{Point, reach},
     sink::SinkParts,
@@ -24,6 +24,7 @@ use crate::{
 pub(crate) enum Part {
     Source(SourcePart),
     State(StatePart),
+    Operator(OperatorStatePart),
     Sink(SinkPart),
     Watermark(WatermarkPart),
 }
@@ -82,7 +83,8 @@ impl Subtask {
         } else {
             let tries = Tries::of(last);
             let states = self.states.iter().filter_map(|state| state.barrier(checkpoint, tries)).collect();
-            Some(self.write(checkpoint, parts, states, sinks, tries))
+            let lists = self.lists.iter().filter_map(|list| list.barrier(checkpoint, tries)).collect();
+            Some(self.write(checkpoint, parts, (states, lists), sinks, tries))
         };
         let next = checkpoint.next();
         if let Some(mut capability) = self.parts.current.take() {
@@ -110,7 +112,7 @@ impl Subtask {
         &self,
         checkpoint: CheckpointId,
         mut parts: Vec<Part>,
-        states: Vec<StateWrite>,
+        (states, lists): (Vec<StateWrite>, Vec<OperatorWrite>),
         sinks: Vec<SinkParts>,
         tries: Tries,
     ) -> AbortOnDrop<()> {
@@ -121,6 +123,9 @@ impl Subtask {
                 reach(Point::SnapshotTaken);
                 for state in states {
                     parts.push(Part::State(state.await?));
+                }
+                for list in lists {
+                    parts.extend(list.await?.map(Part::Operator));
                 }
                 for sink in sinks {
                     let pending = sink.await;

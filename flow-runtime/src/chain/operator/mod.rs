@@ -81,7 +81,8 @@ fn build_chain<'s>(
     place: &Place<'_>,
     streams: &mut [Option<StreamVec<'s, u64, Parcel>>],
 ) -> StreamVec<'s, u64, Part> {
-    let ChainParts { parallelism, name, head, finish, outputs, states, sinks, generators, firings } = chain;
+    let ChainParts { parallelism, name, head, finish, outputs, states, lists, sinks, generators, firings } =
+        chain;
     let mut builder = OperatorBuilder::new(name, scope);
     let address = builder.operator_info().address;
     let alarm = Alarm::new(scope.worker().sync_activator_for(address.to_vec()));
@@ -190,6 +191,7 @@ fn build_chain<'s>(
                     writes,
                 },
                 states,
+                lists,
                 sinks,
                 finish,
                 times,

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     chain::{
         Environment, Parcel, Work,
-        state::StateParts,
+        state::{OperatorStateParts, StateParts},
         times::Times,
         wiring::{FinishLoop, ParcelLoop},
     },
@@ -47,6 +47,7 @@ pub(super) struct Subtask {
     pub(super) scratch: Vec<Parcel>,
     pub(super) parts: Parts,
     pub(super) states: Vec<StateParts>,
+    pub(super) lists: Vec<OperatorStateParts>,
     pub(super) sinks: Vec<Rc<dyn SinkPort>>,
     pub(super) finish: Vec<FinishLoop>,
     pub(super) times: Option<Times>,

@@ -1,4 +1,4 @@
-use crate::checkpoint::{CheckpointError, PartFile, fingerprint::Vanished, tests::*};
+use crate::checkpoint::{CheckpointError, OperatorStatePart, PartFile, fingerprint::Vanished, tests::*};
 
 /// Lines are split, summed and written; `words.idle` has no state.
 fn written() -> Manifest {
@@ -7,12 +7,15 @@ fn written() -> Manifest {
         operator("lines", "source"),
         operator("words.sum", "sum"),
         operator("words.idle", "window"),
+        operator("rules", "process"),
         operator("out", "sink"),
     ];
     let file = || PartFile { path: "x".into(), bytes: 0, crc: 0 };
     let split = SplitState { id: "a".into(), position: "0".into(), data: vec![] };
     manifest.sources.push(SourcePart { uid: "lines".into(), subtask: 0, splits: vec![split] });
     manifest.states.push(StatePart { uid: "words.sum".into(), subtask: 0, files: vec![file()] });
+    let (uid, name) = ("rules".into(), "rules".into());
+    manifest.operator_states.push(OperatorStatePart { uid, name, subtask: 0, items: 1, file: file() });
     manifest.sinks.push(SinkPart {
         uid: "out".into(),
         subtask: 0,
@@ -72,7 +75,7 @@ fn another_kind_is_refused_even_when_state_may_be_dropped() {
 
 #[test]
 fn each_operator_that_remembers_is_missed() {
-    for uid in ["lines", "words.sum", "out"] {
+    for uid in ["lines", "words.sum", "rules", "out"] {
         let now = renamed(uid, &[]);
         match written().check("job", &now, 128, false) {
             Err(CheckpointError::Vanished { vanished, .. }) => assert_eq!(vanished[0].uid, uid),

@@ -1,5 +1,14 @@
-use std::fs;
+use std::{
+    fmt, fs,
+    sync::{Arc, Mutex},
+};
 
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, memory::InMemory, path::Path,
+};
 use proptest::prelude::*;
 
 use crate::checkpoint::{Restored, tests::*};
@@ -179,4 +188,90 @@ proptest! {
             Ok(())
         })?;
     }
+}
+
+/// Storage in which something happens when a folder is about to be listed.
+struct Meanwhile {
+    objects: InMemory,
+    folder: &'static str,
+    happens: Mutex<Option<Box<dyn FnOnce(&InMemory) + Send>>>,
+}
+
+impl fmt::Debug for Meanwhile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Meanwhile")
+    }
+}
+
+impl fmt::Display for Meanwhile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Meanwhile")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Meanwhile {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.objects.put_opts(location, payload, opts).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.objects.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.objects.get_opts(location, options).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.objects.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.objects.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        if prefix.is_some_and(|prefix| prefix.as_ref().ends_with(self.folder))
+            && let Some(happens) = self.happens.lock().unwrap().take()
+        {
+            happens(&self.objects);
+        }
+        self.objects.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.objects.copy_opts(from, to, options).await
+    }
+}
+
+/// The background may write a merged base into the folder of a complete checkpoint while that is being tidied. It will
+/// be named by the next manifest.
+#[tokio::test]
+async fn a_part_that_is_written_while_folders_are_listed_stays() {
+    let objects =
+        Arc::new(Meanwhile { objects: InMemory::new(), folder: "chk-0000000001", happens: Mutex::new(None) });
+    let store = Store::over(Arc::clone(&objects) as Arc<dyn ObjectStore>, "a place that changes");
+    complete(&store, 1).await;
+    complete(&store, 2).await;
+    // As the log of a state does: first held, then written.
+    let (merged, left_over) = ("chk-0000000001/words.sum-0-9.part", "chk-0000000001/words.sum-0-8.part");
+    let other = store.clone();
+    *objects.happens.lock().unwrap() = Some(Box::new(move |objects: &InMemory| {
+        other.inner.held.hold(merged);
+        for path in [merged, left_over] {
+            let path = Path::from(path);
+            let put = objects.put_opts(&path, "base".into(), PutOptions::default());
+            futures_util::FutureExt::now_or_never(put).expect("memory is at hand").unwrap();
+        }
+    }));
+    store.retain(1).await.unwrap();
+    assert!(objects.happens.lock().unwrap().is_none(), "it happened while folders were listed");
+    let there = async |path| objects.objects.get_opts(&Path::from(path), GetOptions::default()).await.is_ok();
+    assert!(there(merged).await, "what will be named was deleted");
+    assert!(!there(left_over).await, "what nobody holds goes");
 }

@@ -75,6 +75,10 @@ fn text(manifest: &Manifest, transactions: &[String], fits: &Result<(), String>)
         if parts > 0 {
             let _ = write!(out, "  state {} in {}", size(bytes), several(parts, "part"));
         }
+        for list in lists(manifest, uid) {
+            let List { name, items, bytes, .. } = list;
+            let _ = write!(out, "  {name}: {} in {}", several(items, "item"), size(bytes));
+        }
         out.push('\n');
         for source in manifest.sources.iter().filter(|source| source.uid == *uid) {
             for split in &source.splits {
@@ -98,12 +102,39 @@ fn state(manifest: &Manifest, uid: &str) -> (usize, u64) {
         .fold((0, 0), |(files, bytes), file| (files + 1, bytes + file.bytes))
 }
 
+/// A list of an operator that belongs to no key, over all subtasks.
+struct List<'m> {
+    name: &'m str,
+    parts: usize,
+    items: usize,
+    bytes: u64,
+}
+
+fn lists<'m>(manifest: &'m Manifest, uid: &str) -> Vec<List<'m>> {
+    let mut lists: Vec<List<'m>> = Vec::new();
+    for part in manifest.operator_states.iter().filter(|part| part.uid == uid) {
+        let at = lists.iter().position(|list| list.name == part.name).unwrap_or_else(|| {
+            lists.push(List { name: &part.name, parts: 0, items: 0, bytes: 0 });
+            lists.len() - 1
+        });
+        let list = &mut lists[at];
+        list.parts += 1;
+        list.items += part.items;
+        list.bytes += part.file.bytes;
+    }
+    lists.sort_by_key(|list| list.name);
+    lists
+}
+
 fn to_json(manifest: &Manifest, transactions: &[String], fits: &Result<(), String>) -> Value {
     let operators: Vec<_> = manifest
         .operators
         .iter()
         .map(|OperatorEntry { uid, kind, parallelism }| {
             let (parts, bytes) = state(manifest, uid);
+            let lists = lists(manifest, uid).into_iter().map(|List { name, parts, items, bytes }| {
+                json!({ "name": name, "parts": parts, "items": items, "bytes": bytes })
+            });
             let sources = manifest.sources.iter().filter(|source| source.uid == *uid);
             let splits = sources.flat_map(|source| {
                 source.splits.iter().map(
@@ -120,6 +151,7 @@ fn to_json(manifest: &Manifest, transactions: &[String], fits: &Result<(), Strin
             json!({
                 "uid": uid, "kind": kind, "parallelism": parallelism,
                 "state": { "parts": parts, "bytes": bytes },
+                "lists": lists.collect::<Vec<_>>(),
                 "splits": splits.collect::<Vec<_>>(),
                 "transactions": transactions.collect::<Vec<_>>(),
             })
