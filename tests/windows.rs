@@ -379,3 +379,84 @@ fn the_time_of_ingestion_follows_the_clock_while_nothing_comes() {
         assert_eq!(summary.late.values().sum::<u64>(), 0);
     }
 }
+
+#[pipeline]
+fn aligned(input: Scripted<Reading>, seen: Collected<Reading>, out: Collected<(u64, i64, u64)>) {
+    let strategy = bounded("0s").with_alignment("10s").with_idleness("1h");
+    let readings = source(input).watermarks(strategy, |(time, _, _)| *time);
+    readings.sink(seen.at_once());
+    readings
+        .key_by(|(_, sensor, _)| *sensor)
+        .window(tumbling("5s"))
+        .count()
+        .with(|sensor, window, count| (sensor, window.start.as_millis(), count))
+        .sink(out.transactional());
+}
+
+/// A reading a second, in batches of one.
+fn seconds(script: Script<Reading>, sensor: u64, seconds: std::ops::Range<i64>) -> Script<Reading> {
+    seconds.fold(script, |script, second| script.records([(second * 1_000, sensor, 0)]))
+}
+
+#[test]
+fn a_split_that_is_ahead_waits_for_the_others() {
+    for (parallelism, splits) in [(1, 2), (2, 2), (2, 4), (3, 2)] {
+        let (seen, out, gate) = (Collected::new(), Collected::new(), Gate::closed());
+        // Some wait in their middle, the last one is at its end early, and some begin with nothing.
+        let scripts = (0..splits).map(|split| match split {
+            0 => seconds(Script::new(), 0, 0..200),
+            1 => seconds(seconds(Script::new(), 1, 0..20).wait(&gate), 1, 20..200),
+            2 => seconds(Script::new().wait(&gate), 2, 0..200),
+            _ => seconds(Script::new(), 3, 0..5),
+        });
+        let job = aligned(Scripted::new(scripts).ending(), seen.clone(), out.clone());
+        let config = often(&job, parallelism);
+        let running = start(job, config);
+        // As far as the slowest one lets it, and what was under way already.
+        let from = if splits == 2 { 19 } else { 0 };
+        let reached = |seen: &[Reading]| seen.iter().filter(|(_, sensor, _)| *sensor == 0).count() as i64;
+        seen.wait_for(|seen| reached(seen) >= from + 10);
+        let checkpoints = out.commits();
+        out.wait_for_commits(checkpoints + 5);
+        let far = reached(&seen.records());
+        assert!(far <= from + 10 + 10, "{far} at parallelism {parallelism} with {splits}");
+        gate.open();
+        let summary = running.wait().expect("the job ends");
+        assert_eq!(summary.late.values().sum::<u64>(), 0);
+        let full = |sensor: u64| if sensor == 3 { 1 } else { 40 };
+        let windows = (0..splits).flat_map(|n| (0..full(n)).map(move |window| (n, window * 5_000, 5)));
+        assert_eq!(out.sorted(), windows.collect::<Vec<_>>(), "{parallelism} and {splits}");
+    }
+}
+
+#[pipeline]
+fn aligned_and_idle(input: Scripted<Reading>, seen: Collected<Reading>) {
+    let strategy = bounded("0s").with_alignment("10s").with_idleness("50ms");
+    source(input).watermarks(strategy, |(time, _, _)| *time).sink(seen.at_once());
+}
+
+#[test]
+fn nobody_waits_for_a_split_that_is_idle() {
+    for parallelism in [1, 2] {
+        let seen = Collected::new();
+        let scripts = [seconds(Script::new(), 0, 0..100), Script::new().never()];
+        let job = aligned_and_idle(Scripted::new(scripts), seen.clone());
+        let config = often(&job, parallelism);
+        let running = start(job, config);
+        seen.wait_for(|seen| seen.len() == 100);
+        running.stop();
+    }
+}
+
+#[pipeline]
+fn never_idle(input: Scripted<Reading>, seen: Collected<Reading>) {
+    source(input).watermarks(monotonous().with_alignment("10s"), |(time, _, _)| *time).sink(seen.at_once());
+}
+
+#[test]
+fn alignment_without_idleness_is_refused() {
+    let job = never_idle(Scripted::new([Script::new()]), Collected::new());
+    let config = often(&job, 1);
+    let error = run_with(job, config).expect_err("it might wait for ever").to_string();
+    assert!(error.contains("with_idleness"), "{error}");
+}

@@ -24,7 +24,7 @@ use crate::{
         StateValue, StoredKey,
     },
     time::{Clock, Watermark},
-    watermark::{WatermarkStrategy, Watermarks},
+    watermark::{Positions, WatermarkStrategy, Watermarks},
     window::{self, Windowing, Windows, lent::WindowPort},
     worker::{Control, Shared},
 };
@@ -428,7 +428,10 @@ impl Chain<'_> {
         let uid = self.uid(operator);
         let reached = self.reached(&uid);
         let clock = &self.wiring.environment.clock;
-        match Watermarks::new(strategy, of_source, reached, clock) {
+        let positions = || Positions::of(self.parallelism);
+        let aligned = self.wiring.environment.shared.get("alignment", self.base + operator, positions);
+        let aligned = Some((self.wiring.worker, aligned)).filter(|_| of_source && self.active());
+        match Watermarks::new(strategy, of_source, aligned, reached, clock) {
             Ok(watermarks) => {
                 let port = Rc::new(watermarks.clone());
                 self.generators.push(Generators { operator: self.base + operator, port });

@@ -4,6 +4,7 @@
 //! own; what a subtask says is the minimum over its splits, and what an operator goes by is the minimum over what its
 //! senders say (`minimum`).
 
+mod alignment;
 mod convert;
 mod generators;
 mod idle;
@@ -11,6 +12,7 @@ mod ingestion;
 mod minimum;
 mod strategy;
 
+pub(crate) use alignment::{Aligner, LOOK_AGAIN, Positions, Waiting};
 pub use convert::{IntoTimestamp, Stamp};
 pub(crate) use generators::{Generating, SplitRuns};
 pub use generators::{Stamping, Watermarks};
