@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     /// A window of all records.
     WindowAll,
     Union,
+    /// Pairs of the records of two keyed streams, in windows or by the distance of their times.
+    Join,
     Rebalance,
     Rescale,
     Broadcast,
@@ -47,6 +49,8 @@ pub(crate) enum Arg {
     Value,
     /// Streams, one or more.
     Streams,
+    /// The other stream of an operator with two inputs.
+    Stream,
 }
 
 /// A row of the table.
@@ -88,6 +92,11 @@ pub(crate) const OPERATORS: &[Operator] = &[
     row("window", Kind::Window, &[Arg::Value], ".window(tumbling(\"10s\"))"),
     row("window_all", Kind::WindowAll, &[Arg::Value], ".window_all(tumbling(\"10s\"))"),
     row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
+    row("join", Kind::Join, &[Arg::Stream], ".join(other.key_by(|record| ..))"),
+    row("left_join", Kind::Join, &[Arg::Stream], ".left_join(other.key_by(|record| ..))"),
+    row("right_join", Kind::Join, &[Arg::Stream], ".right_join(other.key_by(|record| ..))"),
+    row("full_join", Kind::Join, &[Arg::Stream], ".full_join(other.key_by(|record| ..))"),
+    row("interval_join", Kind::Join, &[Arg::Stream], ".interval_join(other.key_by(|record| ..))"),
     row("rebalance", Kind::Rebalance, &[], ".rebalance()"),
     row("rescale", Kind::Rescale, &[], ".rescale()"),
     row("broadcast", Kind::Broadcast, &[], ".broadcast()"),
@@ -105,6 +114,13 @@ pub(crate) const OPERATORS: &[Operator] = &[
 /// What can be said of the operator before it.
 pub(crate) const MODIFIERS: &[&str] =
     &["uid", "name", "parallelism", "disable_chaining", "start_new_chain", "on_error"];
+
+/// What can be said of a join, besides what can be said of its windows.
+pub(crate) const JOIN_MODIFIERS: &[&str] =
+    &["window", "between", "exclusive_lower", "exclusive_upper", "trigger", "allowed_lateness", "with"];
+
+/// What can be said of a join only.
+pub(crate) const BOUNDS: &[&str] = &["between", "exclusive_lower", "exclusive_upper"];
 
 /// What can be said of a window before what is computed of it.
 pub(crate) const WINDOW_MODIFIERS: &[&str] = &["trigger", "evictor", "allowed_lateness"];
@@ -156,6 +172,13 @@ const fn window_function(
 /// Windows that go by the number of records and not by event time.
 pub(crate) const TIMELESS_WINDOWS: &[&str] = &["count", "sliding_count", "global"];
 
+/// Whether arguments of the operator of this name are streams.
+pub(crate) fn takes_streams(name: &str) -> bool {
+    operator(name).is_some_and(|operator| {
+        operator.args.iter().any(|argument| matches!(argument, Arg::Streams | Arg::Stream))
+    })
+}
+
 /// The operator of this name.
 pub(crate) fn operator(name: &str) -> Option<&'static Operator> {
     OPERATORS.iter().find(|operator| operator.name == name)
@@ -176,7 +199,18 @@ impl Kind {
 
     /// Whether it keeps state of each key, and so needs a keyed stream.
     pub(crate) fn keyed(self) -> bool {
-        matches!(self, Kind::Window) || self.aggregate()
+        matches!(self, Kind::Window | Kind::Join) || self.aggregate()
+    }
+
+    /// Whether it has two inputs, whose records may be of different types.
+    ///
+    /// Such an operator begins a chain with one loop per input, in both layouts: its node's inputs are the left and the
+    /// right one, and an exchange that leads to it alone leads straight into that chain. In the loops the record is put
+    /// into the operator's handle (`put_left`, `put_right`; see [`Loop::put`](crate::expand)), and what comes out runs in
+    /// a closure of its own behind both. What another operator of the kind needs: a row in [`OPERATORS`] with an
+    /// [`Arg::Stream`], its handle in `expand::chain::handles`, and a body for that closure in `expand::chain::chain`.
+    pub(crate) fn two_inputs(self) -> bool {
+        matches!(self, Kind::Join)
     }
 
     /// Whether it is a window, of a key or of all records.

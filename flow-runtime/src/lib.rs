@@ -16,6 +16,7 @@ pub mod connectors;
 pub mod error;
 mod failpoint;
 pub mod job;
+pub mod join;
 pub mod ops;
 pub mod plan;
 #[doc(hidden)]

@@ -50,6 +50,7 @@ pub use crate::{
     checkpoint::Compression,
     error::BoxError,
     job::{Definition, Job},
+    join::{FullOuter, Inner, LeftOuter, RightOuter},
     plan::{CheckpointPlan, EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
     record::{
         BarePlain, BareRecord, Lend, LendPlain, LendRecord, Lending, OwnPlain, OwnRecord, Owning, Plain,
@@ -58,6 +59,7 @@ pub use crate::{
     sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
     state::{Key, StoredKeyPart},
+    time::Offset,
     watermark::WatermarkStrategy,
     window::{
         by_clock,
@@ -72,6 +74,12 @@ pub use crate::{
 
 /// The time of records in a window that knows none.
 pub const NO_TIME: crate::time::Timestamp = crate::time::Timestamp::MIN;
+
+/// A key as an operator with two inputs takes it.
+#[inline(always)]
+pub fn stored<Q: Key>(key: Q) -> Q::Stored {
+    key.into_owned()
+}
 
 /// A record for one more reader of a stream.
 #[inline(always)]

@@ -8,18 +8,23 @@ use crate::{
 
 /// State belongs to a key: without one there is nothing to sum per.
 pub(super) fn keyed_streams(graph: &Graph, errors: &mut Errors) {
-    for node in &graph.nodes {
-        let Some(&input) = node.inputs.first().filter(|_| node.kind.keyed()) else { continue };
-        if graph.nodes[input].kind != Kind::KeyBy {
-            let (operator, stream) = (node.kind.name(), graph.stream_name(input));
-            errors
-                .at_span(node.span, format!("`{operator}` on `{stream}`, which is not keyed"))
-                .help(format!("add `.key_by(|record| ..)` right before `.{operator}(..)`"))
-                .note(match node.kind {
-                    Kind::Window => "windows are kept per key; those of all records are `.window_all(..)`",
-                    _ => "state is kept per key, on the subtask to which the key belongs",
-                });
-        }
+    for node in graph.nodes.iter().filter(|node| node.kind.keyed()) {
+        let unkeyed = node.inputs.iter().position(|input| graph.nodes[*input].kind != Kind::KeyBy);
+        let Some(side) = unkeyed else { continue };
+        let (operator, stream) = (node.word(), graph.stream_name(node.inputs[side]));
+        let on = if side == 0 { "on" } else { "with" };
+        let error = errors.at_span(node.span, format!("`{operator}` {on} `{stream}`, which is not keyed"));
+        let error = match side {
+            0 => error.help(format!("add `.key_by(|record| ..)` right before `.{operator}(..)`")),
+            _ => error.help(format!(
+                "add `.key_by(|record| ..)` to it: `.{operator}({stream}.key_by(|record| ..))`"
+            )),
+        };
+        error.note(match node.kind {
+            Kind::Window => "windows are kept per key; those of all records are `.window_all(..)`",
+            kind if kind.two_inputs() => "the records of both streams meet by their keys",
+            _ => "state is kept per key, on the subtask to which the key belongs",
+        });
     }
 }
 

@@ -13,11 +13,17 @@ use crate::{
     vocab::Kind,
 };
 
-/// A window over time ends when the watermark passes it: without watermarks it would never close.
+/// A window over time ends when the watermark passes it, and so does the wait of a join for records that meet: without
+/// watermarks it would never end.
 pub(super) fn windows(graph: &Graph, errors: &mut Errors) {
-    for (id, node) in graph.nodes.iter().enumerate() {
-        let Some(window) = node.window.as_ref().filter(|window| !window.timeless()) else { continue };
-        let Some(&input) = node.inputs.first() else { continue };
+    for node in &graph.nodes {
+        if node.join.is_none() && node.window.as_ref().is_none_or(|window| window.timeless()) {
+            continue;
+        }
+        let what = if node.join.is_some() { "join" } else { "window" };
+        // What is wrong with one side of a join is often wrong with the other one.
+        let input = node.inputs.iter().copied().find(|input| graph.timeless(*input).is_some());
+        let Some(input) = input else { continue };
         // What is wrong with the keys is said elsewhere.
         let stream = match graph.nodes[input].kind {
             Kind::KeyBy => graph.nodes[input].inputs.first().copied().unwrap_or(input),
@@ -26,38 +32,44 @@ pub(super) fn windows(graph: &Graph, errors: &mut Errors) {
         let Some(without) = graph.timeless(input) else { continue };
         let (name, culprit) = (graph.stream_name(stream), graph.operator_name(without));
         let error =
-            errors.at_span(node.span, format!("event-time window on `{name}`, which carries no event time"));
-        let record = record_name(graph, id);
+            errors.at_span(node.span, format!("event-time {what} on `{name}`, which carries no event time"));
+        let record = record_name(graph, input);
         match graph.nodes[without].kind {
             Kind::Part => error
-                .help(format!("add `.watermarks(.., |{record}| ..)` between `{culprit}` and this window"))
+                .help(format!("add `.watermarks(.., |{record}| ..)` between `{culprit}` and this {what}"))
                 .note("event time does not go through helper functions"),
             Kind::Input => error
-                .help(format!("add `.watermarks(.., |{record}| ..)` between the parameter and this window"))
+                .help(format!("add `.watermarks(.., |{record}| ..)` between the parameter and this {what}"))
                 .note("event time does not go through helper functions"),
             kind if kind.window() => {
-                let error =
-                    error.help(format!("add `.watermarks(.., |{record}| ..)` between the two windows"));
-                match graph.nodes[without].window.as_ref().is_some_and(|window| window.by_clock) {
-                    true => error.note("what a window in processing time gives belongs to no event time; with `.processing_time()` behind its assigner, this window goes by the clock, too"),
-                    false => error.note("the results of a window over a number of records belong to no time"),
+                let error = error.help(match what {
+                    "join" => {
+                        format!("add `.watermarks(.., |{record}| ..)` between the window and this join")
+                    }
+                    _ => format!("add `.watermarks(.., |{record}| ..)` between the two windows"),
+                });
+                match (graph.nodes[without].window.as_ref().is_some_and(|window| window.by_clock), what) {
+                    (false, _) => error.note("the results of a window over a number of records belong to no time"),
+                    (true, "join") => error.note("what a window in processing time gives belongs to no event time"),
+                    (true, _) => error.note("what a window in processing time gives belongs to no event time; with `.processing_time()` behind its assigner, this window goes by the clock, too"),
                 }
             }
             Kind::Source => error
-                .help(format!("add `.watermarks(.., |{record}| ..)` between the source and this window"))
-                .note("without a watermark the window would never close"),
+                .help(format!("add `.watermarks(.., |{record}| ..)` between the source and this {what}"))
+                .note(match what {
+                    "join" => "without a watermark records would be kept for ever",
+                    _ => "without a watermark the window would never close",
+                }),
             _ => error
-                .help(format!("put the window before `{culprit}`, or remove `mode = batch`"))
+                .help(format!("put the {what} before `{culprit}`, or remove `mode = batch`"))
                 .note("with `mode = batch` an aggregate gives its results at the end, at no event time"),
         };
-        let _ = window;
     }
 }
 
 /// As in the closure of the key, which is about the same records.
-fn record_name(graph: &Graph, window: NodeId) -> String {
-    let key_by = graph.nodes[window].inputs.first().map(|input| &graph.nodes[*input].arguments);
-    match key_by.and_then(|arguments| arguments.last()) {
+fn record_name(graph: &Graph, key_by: NodeId) -> String {
+    match graph.nodes[key_by].arguments.last() {
         Some(Expr::Closure(closure)) => match closure.inputs.first() {
             Some(syn::Pat::Ident(name)) => name.ident.to_string(),
             _ => "record".to_owned(),

@@ -5,6 +5,7 @@ use quote::{quote, quote_spanned};
 
 use super::{
     capture::{captures, functions},
+    join,
     operator::{REC, TIME, bound_function, handle_name},
     window,
 };
@@ -196,15 +197,58 @@ fn parallelism(value: Option<usize>) -> TokenStream {
 /// The edges that `to` reads from: one, or several for a union or a helper function.
 pub(super) fn incoming(graph: &Graph, layout: &Layout, to: NodeId) -> Vec<Ident> {
     let node = &graph.nodes[to];
-    node.inputs
-        .iter()
-        .filter(|from| layout.cuts(graph, **from, to))
-        .map(|from| {
-            let mut edge = edge_name(&cut_name(graph, *from, to));
-            edge.set_span(here(node.span));
-            edge
-        })
-        .collect()
+    let cut = node.inputs.iter().filter(|from| layout.cuts(graph, **from, to));
+    cut.map(|from| cut_edge(graph, *from, to)).collect()
+}
+
+fn cut_edge(graph: &Graph, from: NodeId, to: NodeId) -> Ident {
+    let mut edge = edge_name(&cut_name(graph, from, to));
+    edge.set_span(here(graph.nodes[to].span));
+    edge
+}
+
+/// An input of a chain: the loop over what arrives there.
+struct Entrance<'g> {
+    edges: Vec<Ident>,
+    /// Whether event time arrives with the records.
+    timed: bool,
+    main: Loop<'g>,
+    body: TokenStream,
+}
+
+/// The inputs of a chain that has no source: one, or two if it begins with an operator that has so many.
+fn entrances<'g>(graph: &'g Graph, layout: &'g Layout, root: Root) -> Vec<Entrance<'g>> {
+    let entrance = |edges, timed, first: Option<NodeId>, body: &dyn Fn(&mut Loop<'g>) -> TokenStream| {
+        let mut main = Loop::new(graph, layout);
+        main.operators.extend(first);
+        let body = body(&mut main);
+        Entrance { edges, timed, main, body }
+    };
+    match root {
+        Root::Before(id) if graph.nodes[id].kind.two_inputs() => {
+            let inputs = graph.nodes[id].inputs.iter().enumerate();
+            let inputs = inputs.map(|(side, &from)| {
+                let edge = match layout.straight(graph, from, id) {
+                    true => outgoing(graph, from),
+                    false => cut_edge(graph, from, id),
+                };
+                let mut entrance =
+                    entrance(vec![edge], graph.takes_time(id), Some(id), &|main| main.put(id, side));
+                // The key is made where the state is.
+                entrance.main.operators.push(from);
+                entrance
+            });
+            inputs.collect()
+        }
+        Root::Before(id) => {
+            let edges = incoming(graph, layout, id);
+            vec![entrance(edges, graph.takes_time(id), Some(id), &|main| main.operator(id))]
+        }
+        Root::After(id) | Root::Source(id) => {
+            let edges = vec![outgoing(graph, id)];
+            vec![entrance(edges, graph.takes_time(id), None, &|main| main.children(id))]
+        }
+    }
 }
 
 /// The edge on which what comes out of `node` arrives.
@@ -244,25 +288,23 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
     );
 
     let begin = match chain.root {
-        Root::Source(id) | Root::After(id) => id,
-        Root::Before(id) => id,
+        Root::Source(id) | Root::After(id) | Root::Before(id) => id,
     };
-    let mut main = Loop::new(graph, layout);
-    let body = match chain.root {
-        Root::Source(id) | Root::After(id) => main.children(id),
-        Root::Before(id) => {
-            main.operators.push(id);
-            main.operator(id)
-        }
-    };
-    // What follows a window, or an aggregate of a batch pipeline, is a loop of its own, and may contain further ones.
+    let mut entrances = entrances(graph, layout, chain.root);
+    // What follows a window, a join, or an aggregate of a batch pipeline, is a loop of its own, and may contain further
+    // ones.
     let mut finishes = Vec::new();
-    let mut deferred = std::mem::take(&mut main.deferred);
+    let mut deferred = Vec::new();
+    for entrance in &mut entrances {
+        let own = std::mem::take(&mut entrance.main.deferred);
+        deferred.extend(own.into_iter().filter(|id| !deferred.contains(id)).collect::<Vec<_>>());
+    }
     while !deferred.is_empty() {
         let id = deferred.remove(0);
         let mut finish = Loop::new(graph, layout);
         let body = match graph.nodes[id].kind {
             kind if kind.window() => finish.fired(id),
+            Kind::Join => finish.joined(id),
             _ => finish.results(id),
         };
         deferred.append(&mut finish.deferred);
@@ -270,12 +312,14 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
     }
 
     let share = !finishes.is_empty();
-    let mut others = later.clone();
-    others.extend(finishes.iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
+    let behind: Vec<_> =
+        finishes.iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])).copied().collect();
     let (at, batch, slot) = (local("at"), local("batch"), local("slot"));
     let first = index(graph, begin);
-    let source = match chain.root {
-        Root::Source(id) => {
+    let source = entrances.iter().enumerate().map(|(i, Entrance { edges, timed, main, body })| {
+        let after = entrances[i + 1..].iter().flat_map(|entrance| &entrance.main.operators);
+        let others: Vec<_> = later.iter().chain(&behind).chain(after).copied().collect();
+        if let Root::Source(id) = chain.root {
             let loop_ = quote! {
                 for #REC in #private::Batch::records(#batch) {
                     #at.next();
@@ -293,41 +337,35 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
                 }
                 Mode::Streaming => quote!(#source),
             };
-            quote!(#variable.#method(#local_index, #source, #closure);)
+            return quote!(#variable.#method(#local_index, #source, #closure););
         }
-        _ => {
-            let edges = match chain.root {
-                Root::Before(id) => incoming(graph, layout, id),
-                Root::Source(id) | Root::After(id) => vec![outgoing(graph, id)],
-            };
-            let edges = match &edges[..] {
-                [edge] => quote!(&#edge),
-                edges => quote!(&[#(#edges),*]),
-            };
-            let input = method("input", graph.nodes[begin].span);
-            let entered = match chain.root {
-                Root::Before(id) | Root::After(id) | Root::Source(id) => graph.takes_time(id),
-            };
-            let lent = if entered { quote!((#TIME, #REC)) } else { quote!(#REC) };
-            let loop_ = quote! {
-                for mut #slot in #batch.slots() {
-                    let #lent = #slot.lend();
-                    #at.next();
-                    #body
-                }
-            };
-            let closure = main.closure(&batch_parameter(&batch), &loop_, &first, share, &others);
-            let local_index = syn::Index::from(begin);
-            quote!(#variable.#input(#local_index, #edges, #closure);)
-        }
-    };
-    let mut seen: Vec<NodeId> = main.operators.clone();
+        let edges = match &edges[..] {
+            [edge] => quote!(&#edge),
+            edges => quote!(&[#(#edges),*]),
+        };
+        let input = method("input", graph.nodes[begin].span);
+        let lent = if *timed { quote!((#TIME, #REC)) } else { quote!(#REC) };
+        let loop_ = quote! {
+            for mut #slot in #batch.slots() {
+                let #lent = #slot.lend();
+                #at.next();
+                #body
+            }
+        };
+        let closure = main.closure(&batch_parameter(&batch), &loop_, &first, share, &others);
+        let local_index = syn::Index::from(begin);
+        quote!(#variable.#input(#local_index, #edges, #closure);)
+    });
+    let source: Vec<_> = source.collect();
+    let mut seen: Vec<NodeId> =
+        entrances.iter().flat_map(|entrance| entrance.main.operators.clone()).collect();
     let finish = finishes.iter().enumerate().map(|(i, (id, finish, body))| {
         let first = index(graph, *id);
         let mut others = later.clone();
         others
             .extend(finishes[i + 1..].iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
-        if graph.nodes[*id].kind.window() {
+        let kind = graph.nodes[*id].kind;
+        if kind.window() || kind == Kind::Join {
             let turn = local("turn");
             let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
             let (local_index, origin) = (syn::Index::from(*id), origin(graph, chain.root, *id));
@@ -349,7 +387,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         quote! {{
             let mut #variable = #flow.chain(&[#(#own),*], #chain_parallelism);
             #handles
-            #source
+            #(#source)*
             #(#finish)*
             #edges
         }}
@@ -420,9 +458,8 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 handles
                     .extend(quote!(let #name = #variable.#watermarks(#local_index, #of_source, #strategy);));
             }
-            kind if kind.window() => {
-                handles.extend(window::make(graph, id, &variable));
-            }
+            kind if kind.window() => handles.extend(window::make(graph, id, &variable)),
+            Kind::Join => handles.extend(join::make(graph, id, &variable)),
             kind if kind.keyed() => {
                 let keyed = local_at("keyed", node.span);
                 handles.extend(quote!(let #name = #variable.#keyed(#local_index);));

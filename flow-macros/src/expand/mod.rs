@@ -3,6 +3,8 @@
 mod capture;
 mod chain;
 mod fallback;
+mod inputs;
+mod join;
 mod operator;
 mod part;
 mod plan;
@@ -92,7 +94,7 @@ fn plain(graph: &Graph) -> TokenStream {
 /// The traits whose methods choose how a record is owned.
 fn choices(graph: &Graph) -> TokenStream {
     let private = private();
-    let windows = graph.nodes.iter().any(|node| node.window.is_some()).then(|| {
+    let windows = graph.nodes.iter().any(|node| node.window.is_some() || node.kind.two_inputs()).then(|| {
         quote! {
             #[allow(unused_imports)]
             use #private::{

@@ -83,9 +83,12 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #part)
 }
 
-/// As it is called in plans. What is computed of a window decides what its state is.
+/// As it is called in plans. What meets in a join, or what is computed of a window decides what its state is.
 fn kind(node: &Node) -> String {
     match &node.window {
+        Some(_) if node.join.is_some() => format!("window_{}", node.word()),
+        None if node.word() == "interval_join" => node.word().to_owned(),
+        None if node.join.is_some() => format!("interval_{}", node.word()),
         Some(window) => format!("{}_{}", node.kind.name(), window.name()),
         None => node.kind.name().to_owned(),
     }

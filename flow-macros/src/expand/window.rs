@@ -1,6 +1,6 @@
 //! Windows in a loop: records go in where they come, results come out in a loop of their own when windows fire.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Expr, Index};
 
@@ -19,20 +19,7 @@ pub(super) fn make(graph: &Graph, id: NodeId, variable: &Ident) -> TokenStream {
     let node = &graph.nodes[id];
     let Some(window) = &node.window else { return TokenStream::new() };
     let (private, span) = (private(), node.span);
-    let Window { assigner, trigger, evictor, lateness, aggregate, initial, .. } = &**window;
-    let windows = method("windows", span);
-    let setting = |name: &str, value: &Option<(proc_macro2::Span, syn::Expr)>| {
-        value.as_ref().map(|(span, value)| {
-            let name = method(name, *span);
-            quote!(.#name(#value))
-        })
-    };
-    let (trigger, evictor) = (setting("trigger", trigger), setting("evictor", evictor));
-    let lateness = setting("allowed_lateness", lateness);
-    let assigner = match window.by_clock && !window.says_so() {
-        true => quote!(#private::by_clock(#assigner)),
-        false => quote!(#assigner),
-    };
+    let (windows, aggregate, initial) = (made(window, span), &window.aggregate, &window.initial);
     let function = later_function(graph, id);
     let (later, holds) = match window.name() {
         "aggregate" => (None, quote!(.aggregate(#aggregate))),
@@ -55,8 +42,27 @@ pub(super) fn make(graph: &Graph, id: NodeId, variable: &Ident) -> TokenStream {
     quote! {
         #later
         let #handle =
-            #variable.#add(#index, #private::#windows(#assigner) #trigger #evictor #lateness #holds);
+            #variable.#add(#index, #windows #holds);
     }
+}
+
+/// The windows, before it is said what they hold.
+pub(super) fn made(window: &Window, span: Span) -> TokenStream {
+    let Window { assigner, trigger, evictor, lateness, .. } = window;
+    let (private, windows) = (private(), method("windows", span));
+    let setting = |name: &str, value: &Option<(Span, Expr)>| {
+        value.as_ref().map(|(span, value)| {
+            let name = method(name, *span);
+            quote!(.#name(#value))
+        })
+    };
+    let (trigger, evictor) = (setting("trigger", trigger), setting("evictor", evictor));
+    let lateness = setting("allowed_lateness", lateness);
+    let assigner = match window.by_clock && !window.says_so() {
+        true => quote!(#private::by_clock(#assigner)),
+        false => quote!(#assigner),
+    };
+    quote!(#private::#windows(#assigner) #trigger #evictor #lateness)
 }
 
 /// The functions that are applied where records go into windows.
@@ -69,6 +75,9 @@ pub(super) fn of_records(node: &Node) -> &[Expr] {
 
 /// The functions that are applied where results come out.
 pub(super) fn of_results(node: &Node) -> &[Expr] {
+    if node.join.is_some() {
+        return &node.arguments;
+    }
     match &node.window {
         Some(window) if window.with => &node.arguments[node.arguments.len() - 1..],
         Some(window) if window.is("process") => &node.arguments,

@@ -13,12 +13,23 @@ impl Layout {
         matches!(kind, Kind::Part | Kind::Input) || (!self.single && kind.exchange())
     }
 
+    /// Whether what is sent behind `from` goes straight into the chain of `to`, an operator with two inputs. If others
+    /// read it too, they and the way to `to` begin in a chain of theirs.
+    pub(crate) fn straight(&self, graph: &Graph, from: NodeId, to: NodeId) -> bool {
+        self.ends(graph, from)
+            && graph.output != Some(from)
+            && graph.consumers(from).all(|reader| reader == to)
+    }
+
     /// Whether the records from `from` to `to` leave the loop although no exchange asks for it.
     pub(crate) fn cuts(&self, graph: &Graph, from: NodeId, to: NodeId) -> bool {
         let (sender, receiver) = (&graph.nodes[from], &graph.nodes[to]);
         // A loop has one beginning, and a helper function is a chain of its own.
         if matches!(receiver.kind, Kind::Union | Kind::Part) {
             return true;
+        }
+        if receiver.kind.two_inputs() {
+            return !self.straight(graph, from, to);
         }
         // The exchange itself is the cut.
         if !self.single && sender.kind.exchange() {

@@ -60,7 +60,11 @@ pub(crate) enum Root {
 pub(crate) fn forms(graph: Graph) -> Forms {
     let single = layout(&graph, true);
     let split = layout(&graph, false);
-    let split = (split.steps != single.steps).then_some(split);
+    // An exchange straight into an operator with two inputs is no chain of its own, and yet an exchange.
+    let exchanged = graph.nodes.iter().any(|node| {
+        node.kind.two_inputs() && node.inputs.iter().any(|input| graph.nodes[*input].kind.exchange())
+    });
+    let split = (exchanged || split.steps != single.steps).then_some(split);
     Forms { graph, single, split }
 }
 
@@ -76,6 +80,14 @@ fn layout(graph: &Graph, single: bool) -> Layout {
                     layout.pass(graph, input);
                 }
                 layout.steps.push(Step::Part(id));
+            }
+            kind if kind.two_inputs() => {
+                for &input in &node.inputs {
+                    if !layout.straight(graph, input, id) {
+                        layout.pass(graph, input);
+                    }
+                }
+                layout.add(graph, Root::Before(id), id);
             }
             _ => {
                 for &input in &node.inputs {
@@ -102,6 +114,8 @@ fn layout(graph: &Graph, single: bool) -> Layout {
             Root::Before(id) if graph.nodes[id].kind.exchange() => {
                 graph.nodes[id].inputs.first().and_then(|sender| graph.nodes[*sender].parallelism)
             }
+            // Behind an exchange they share its subtasks, also with an operator that reads on from there.
+            Root::After(id) if graph.nodes[id].kind.exchange() => graph.receivers(id),
             _ => own.find_map(|id| graph.nodes[*id].parallelism),
         };
     }

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use proc_macro2::{Ident, Span};
 use syn::{Expr, ExprLit, Lit, spanned::Spanned};
 
-use super::{Binding, Graph, Node, NodeId, windows::arguments_of};
+use super::{Binding, Graph, Join, Node, NodeId, windows::arguments_of};
 use crate::{
     diag::{Errors, similar},
-    parse::{Call, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer},
-    vocab::{self, Arg, Kind, MODIFIERS, OPERATORS, WINDOW_MODIFIERS},
+    parse::{Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer},
+    vocab::{self, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_MODIFIERS},
 };
 
 pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
@@ -33,6 +33,7 @@ pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
             Statement::Streams(streams) => builder.streams(*streams),
         }
     }
+    builder.graph.settle_parallelism();
     builder.errors.finish(builder.graph)
 }
 
@@ -57,25 +58,12 @@ impl Builder {
     }
 
     fn streams(&mut self, streams: Streams) {
-        let Streams { binding, root, calls, tail } = streams;
-        let prefix = match (&binding, &root) {
+        let Streams { binding, chain, tail } = streams;
+        let prefix = match (&binding, &chain.root) {
             (Some(name), _) | (None, Root::Name(name)) => Some(plain(name)),
             _ => None,
         };
-        let Some(mut at) = self.root(root, prefix.as_deref()) else { return };
-        for call in calls {
-            match self.call(at, call, prefix.as_deref()) {
-                Some(next) => at = next,
-                None => return,
-            }
-        }
-        if self.unfinished(at) {
-            let node = &self.graph.nodes[at];
-            self.errors
-                .at_span(node.span, "a window of which nothing is computed")
-                .help("go on with `.count()`, `.sum(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`");
-            return;
-        }
+        let Some(at) = self.chain(chain, prefix.as_deref()) else { return };
         match binding {
             Some(name) if self.graph.nodes[at].kind == Kind::Sink => {
                 self.errors
@@ -88,6 +76,57 @@ impl Builder {
             }
             None => {}
         }
+    }
+
+    /// A whole method chain. `None` when something is wrong with it.
+    fn chain(&mut self, chain: Chain, prefix: Option<&str>) -> Option<NodeId> {
+        let mut at = self.root(chain.root, prefix)?;
+        for call in chain.calls {
+            at = self.call(at, call, prefix)?;
+        }
+        if self.unfinished(at) {
+            self.nothing_computed(at);
+            return None;
+        }
+        Some(at)
+    }
+
+    fn nothing_computed(&mut self, at: NodeId) {
+        let node = &self.graph.nodes[at];
+        match &node.join {
+            Some(join) => join.unfinished(node, &mut self.errors),
+            None => {
+                self.errors.at_span(node.span, "a window of which nothing is computed").help(
+                    "go on with `.count()`, `.sum(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`",
+                );
+            }
+        }
+    }
+
+    /// The stream that an argument of a method is: a name, or a method chain.
+    fn stream(
+        &mut self,
+        chain: Option<Chain>,
+        argument: &Expr,
+        usage: &str,
+        prefix: Option<&str>,
+    ) -> Option<NodeId> {
+        let Some(chain) = chain else {
+            self.errors.at(argument, "this is not the name of a stream").help(usage);
+            return None;
+        };
+        let prefix = match &chain.root {
+            Root::Name(name) => Some(plain(name)),
+            _ => prefix.map(str::to_owned),
+        };
+        let at = self.chain(chain, prefix.as_deref())?;
+        if self.graph.nodes[at].kind == Kind::Sink {
+            self.errors
+                .at_span(self.graph.nodes[at].span, "nothing comes out of a sink")
+                .help("give the stream as it is before the sink");
+            return None;
+        }
+        Some(at)
     }
 
     fn root(&mut self, root: Root, prefix: Option<&str>) -> Option<NodeId> {
@@ -112,7 +151,7 @@ impl Builder {
     }
 
     pub(super) fn add(&mut self, mut node: Node, prefix: Option<&str>) -> NodeId {
-        node.uid = self.unique(prefix, node.kind.name());
+        node.uid = self.unique(prefix, node.word());
         self.graph.nodes.push(node);
         self.graph.nodes.len() - 1
     }
@@ -135,6 +174,15 @@ impl Builder {
         if MODIFIERS.contains(&name.as_str()) {
             self.modify(at, &call);
             return Some(at);
+        }
+        if self.unfinished(at) && self.graph.nodes[at].join.is_some() {
+            return self.join(at, call);
+        }
+        if BOUNDS.contains(&name.as_str()) {
+            self.errors
+                .at(&call.name, format!("`{name}` on `{}`, which is no join", self.graph.stream_name(at)))
+                .help("stream.key_by(..).interval_join(other.key_by(..)).between(\"-5s\", \"10s\").with(|key, left, right| ..)");
+            return None;
         }
         if self.unfinished(at) || name == "with" || WINDOW_MODIFIERS.contains(&name.as_str()) {
             return self.window(at, call);
@@ -164,22 +212,23 @@ impl Builder {
             if call.arguments.is_empty() {
                 self.errors.at(&call.name, "`union` takes the streams to add").help(operator.usage);
             }
-            for argument in &call.arguments {
-                match self.graph.named(argument) {
-                    Some(input) => node.inputs.push(input),
-                    None => {
-                        self.errors
-                            .at(argument, "this is not the name of a stream")
-                            .help("let other = ..; stream.union(other)");
-                    }
-                }
+            for (argument, chain) in call.arguments.iter().zip(call.streams) {
+                let usage = "let other = ..; stream.union(other)";
+                node.inputs.extend(self.stream(chain, argument, usage, prefix));
             }
+        } else if operator.args.first() == Some(&Arg::Stream) {
+            self.arguments(operator.name, operator.args, operator.usage, &call);
+            let mut arguments = call.arguments.into_iter();
+            let other = call.streams.into_iter().next().flatten();
+            node.inputs.push(self.stream(other, &arguments.next()?, operator.usage, prefix)?);
+            node.arguments = arguments.collect();
+            node.join = (operator.kind == Kind::Join).then(|| Box::new(Join::of(operator.name)));
         } else {
             self.arguments(operator.name, arguments_of(operator, &call), operator.usage, &call);
             node.arguments = call.arguments;
             match operator.kind {
                 Kind::Watermarks => self.strategy(&mut node),
-                kind if kind.window() => self.assigner(&mut node),
+                kind if kind.window() => self.windows(&mut node),
                 _ => {}
             }
             if operator.kind == Kind::WindowAll {
@@ -223,7 +272,11 @@ impl Builder {
 
     /// Whether the node is a window of which nothing is computed yet.
     pub(super) fn unfinished(&self, node: NodeId) -> bool {
-        self.graph.nodes[node].window.as_ref().is_some_and(|window| window.function.is_none())
+        let node = &self.graph.nodes[node];
+        match &node.join {
+            Some(join) => !join.with,
+            None => node.window.as_ref().is_some_and(|window| window.function.is_none()),
+        }
     }
 
     fn modify(&mut self, at: NodeId, call: &Call) {
@@ -299,6 +352,7 @@ pub(super) fn node(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
         part: None,
         input: None,
         window: None,
+        join: None,
     }
 }
 

@@ -1,11 +1,14 @@
 //! The graph of a pipeline: operators, and who reads from whom. Every node keeps the tokens and spans it came from.
 
 mod build;
+mod inputs;
+mod join;
 mod time;
 mod window;
 mod windows;
 
 pub(crate) use build::build;
+pub(crate) use join::{Join, Matching};
 pub(crate) use window::Window;
 
 use proc_macro2::{Ident, Span};
@@ -43,12 +46,20 @@ pub(crate) struct Node {
     pub(crate) input: Option<Ident>,
     /// Of a [`Kind::Window`]; the node's arguments are the closures of what is computed.
     pub(crate) window: Option<Box<Window>>,
+    /// Of a [`Kind::Join`]. If it is in windows, they are the node's window, of which nothing else is computed.
+    pub(crate) join: Option<Box<Join>>,
 }
 
 impl Node {
     /// All that it says in expressions of the user's.
     pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expr> {
-        self.arguments.iter().chain(self.window.iter().flat_map(|window| window.values()))
+        let windows = self.window.iter().flat_map(|window| window.values());
+        self.arguments.iter().chain(windows).chain(self.join.iter().flat_map(|join| join.values()))
+    }
+
+    /// The method that made it.
+    pub(crate) fn word(&self) -> &'static str {
+        self.join.as_ref().map_or_else(|| self.kind.name(), |join| join.word)
     }
 }
 
@@ -95,7 +106,7 @@ impl Graph {
         let function = self.nodes[node].part.as_ref().and_then(|path| path.segments.last());
         match function {
             Some(function) => function.ident.to_string(),
-            None => self.nodes[node].kind.name().to_owned(),
+            None => self.nodes[node].word().to_owned(),
         }
     }
 

@@ -19,7 +19,9 @@ impl Graph {
             // The result belongs to no time but the end.
             kind if kind.aggregate() && self.options.mode == Mode::Batch => Some(node),
             kind if kind.window() && self.is_timeless(node) => Some(node),
-            Kind::Union => self.nodes[node].inputs.iter().find_map(|input| self.timeless(*input)),
+            kind if kind == Kind::Union || kind.two_inputs() => {
+                self.nodes[node].inputs.iter().find_map(|input| self.timeless(*input))
+            }
             _ => self.timeless(input),
         }
     }
@@ -41,6 +43,8 @@ impl Graph {
     fn wants_time(&self, node: NodeId) -> bool {
         match self.nodes[node].kind {
             kind if kind.window() => !self.nodes[node].window.as_ref().is_some_and(|window| window.by_clock),
+            // With time on one side only there is none at the other: neither edge carries it then.
+            Kind::Join => self.nodes[node].inputs.iter().all(|input| self.has_time(*input)),
             Kind::Watermarks | Kind::Part | Kind::Sink => false,
             _ => self.gives_time(node),
         }

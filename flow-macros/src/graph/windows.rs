@@ -1,6 +1,5 @@
 //! Windows and watermarks in a chain of methods: what is said of a window before it is a node.
 
-use proc_macro2::Span;
 use syn::Expr;
 
 use super::{
@@ -49,7 +48,7 @@ impl Builder {
     }
 
     /// The windows of a `.window(..)`.
-    pub(super) fn assigner(&mut self, node: &mut Node) {
+    pub(super) fn windows(&mut self, node: &mut Node) {
         let meant = format!("{}(tumbling", node.kind.name());
         self.value(node, "a time alone does not say what windows there are", &meant, ")");
         let Some(assigner) = node.arguments.pop() else { return };
@@ -64,9 +63,20 @@ impl Builder {
         node.window = Some(Box::new(window));
     }
 
+    /// The windows of a join.
+    pub(super) fn windows_of_join(&mut self, mut assigner: Expr) -> Window {
+        self.first(&mut assigner, "a time alone does not say what windows there are", "window(tumbling", ")");
+        Window::of(assigner, false, false)
+    }
+
     /// Texts in the first argument are spans of time. A text alone says too little.
     fn value(&mut self, node: &mut Node, error: &str, meant: &str, rest: &str) {
-        let Some(value) = node.arguments.first_mut() else { return };
+        if let Some(value) = node.arguments.first_mut() {
+            self.first(value, error, meant, rest);
+        }
+    }
+
+    fn first(&mut self, value: &mut Expr, error: &str, meant: &str, rest: &str) {
         span::texts(value, &mut self.errors);
         if let Some(text) = text(value) {
             self.errors.at(value, error).help(format!(".{meant}(\"{text}\"){rest}"));
@@ -150,6 +160,12 @@ impl Builder {
             };
             return None;
         }
+        self.window_setting(at, call)
+    }
+
+    /// A trigger, an evictor or the allowed lateness.
+    pub(super) fn window_setting(&mut self, at: NodeId, mut call: Call) -> Option<NodeId> {
+        let name = call.name.to_string();
         self.arguments(&name, &[Arg::Value], &format!(".{name}(..)"), &call);
         let mut value = call.arguments.pop()?;
         match name.as_str() {
@@ -163,13 +179,9 @@ impl Builder {
             _ => &mut window.lateness,
         };
         if setting.replace((call.name.span(), value)).is_some() {
-            self.twice(&name, call.name.span());
+            self.twice(&call);
         }
         Some(at)
-    }
-
-    fn twice(&mut self, name: &str, span: Span) {
-        self.errors.at_span(span, format!("`{name}` is set twice")).help("remove one of the two");
     }
 
     /// What results of a window look like.

@@ -11,7 +11,7 @@ use super::{
     Local, Shape, Signature,
     locals::{Mentions, bound, mentioned},
 };
-use crate::diag::Errors;
+use crate::{diag::Errors, vocab::takes_streams};
 
 /// A statement of the body.
 #[derive(Debug)]
@@ -26,10 +26,16 @@ pub(crate) enum Statement {
 #[derive(Debug)]
 pub(crate) struct Streams {
     pub(crate) binding: Option<Ident>,
-    pub(crate) root: Root,
-    pub(crate) calls: Vec<Call>,
+    pub(crate) chain: Chain,
     /// The value of the function: the last expression, without a semicolon.
     pub(crate) tail: bool,
+}
+
+/// A method chain that begins with a stream.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub(crate) root: Root,
+    pub(crate) calls: Vec<Call>,
 }
 
 /// Where a method chain begins.
@@ -48,6 +54,8 @@ pub(crate) enum Root {
 pub(crate) struct Call {
     pub(crate) name: Ident,
     pub(crate) arguments: Vec<Expr>,
+    /// The arguments that are streams, of a method that takes such.
+    pub(crate) streams: Vec<Option<Chain>>,
 }
 
 pub(super) fn parse(
@@ -95,7 +103,7 @@ impl<'e> Body<'e> {
         match statement {
             Stmt::Local(local) => {
                 let Some(init) = &local.init else { return self.plain(statement) };
-                let Some((root, calls)) = self.chain(&init.expr) else { return self.plain(statement) };
+                let Some(chain) = self.chain(&init.expr) else { return self.plain(statement) };
                 if let Some((token, _)) = &init.diverge {
                     self.errors
                         .at(token, "a stream is always there, so `else` has no meaning")
@@ -120,20 +128,14 @@ impl<'e> Body<'e> {
                     return;
                 }
                 self.streams.push(name.ident.clone());
-                self.statements.push(Statement::Streams(Box::new(Streams {
-                    binding,
-                    root,
-                    calls,
-                    tail: false,
-                })));
+                self.statements.push(Statement::Streams(Box::new(Streams { binding, chain, tail: false })));
             }
             Stmt::Expr(expression, semicolon) => match self.chain(expression) {
-                Some((root, calls)) => {
+                Some(chain) => {
                     let tail = last && semicolon.is_none();
                     self.statements.push(Statement::Streams(Box::new(Streams {
                         binding: None,
-                        root,
-                        calls,
+                        chain,
                         tail,
                     })));
                 }
@@ -193,7 +195,7 @@ impl<'e> Body<'e> {
         self.statements.iter().any(|statement| match statement {
             Statement::Plain(_) => false,
             Statement::Streams(streams) => {
-                let in_root = match &streams.root {
+                let in_root = match &streams.chain.root {
                     Root::Source { argument, .. } => mentioned(name, argument),
                     Root::Name(_) => false,
                     Root::Part { arguments, .. } => {
@@ -201,19 +203,24 @@ impl<'e> Body<'e> {
                     }
                 };
                 in_root
-                    || streams.calls.iter().flat_map(|call| &call.arguments).any(|arg| mentioned(name, arg))
+                    || streams
+                        .chain
+                        .calls
+                        .iter()
+                        .flat_map(|call| &call.arguments)
+                        .any(|arg| mentioned(name, arg))
             }
         })
     }
 
     /// Takes a method chain apart, if it begins with a stream.
-    fn chain(&mut self, expression: &Expr) -> Option<(Root, Vec<Call>)> {
+    fn chain(&mut self, expression: &Expr) -> Option<Chain> {
         let mut calls = Vec::new();
         let mut receiver = expression;
         loop {
             match receiver {
                 Expr::MethodCall(call) => {
-                    calls.push(self.call(call));
+                    calls.push(call);
                     receiver = &call.receiver;
                 }
                 Expr::Paren(paren) => receiver = &paren.expr,
@@ -226,15 +233,22 @@ impl<'e> Body<'e> {
             Expr::Call(call) => self.root(call)?,
             _ => return None,
         };
-        // What `union` takes are streams, and it says so itself.
-        for argument in calls.iter().filter(|call| call.name != "union").flat_map(|call| &call.arguments) {
-            self.refuse_streams_in(argument);
-        }
-        Some((root, calls))
+        let calls = calls.into_iter().map(|call| self.call(call)).collect();
+        Some(Chain { root, calls })
     }
 
     fn call(&mut self, call: &ExprMethodCall) -> Call {
-        Call { name: call.method.clone(), arguments: call.args.iter().cloned().collect() }
+        let name = call.method.clone();
+        let takes_streams = takes_streams(&name.to_string());
+        let mut streams = Vec::new();
+        for argument in &call.args {
+            let chain = if takes_streams { self.chain(argument) } else { None };
+            if chain.is_none() {
+                self.refuse_streams_in(argument);
+            }
+            streams.push(chain);
+        }
+        Call { name, arguments: call.args.iter().cloned().collect(), streams }
     }
 
     fn stream(&self, path: &ExprPath) -> Option<Ident> {

@@ -11,7 +11,10 @@ use syn::{
 };
 
 use super::options::{duration, no_duration, text as literal};
-use crate::diag::Errors;
+use crate::{
+    diag::Errors,
+    names::{here, private_at},
+};
 
 /// Functions and methods of strategies, windows, triggers and evictors that are given spans of time.
 const TAKES_SPANS: &[&str] = &[
@@ -62,6 +65,24 @@ pub(crate) fn text(value: &mut Expr, name: &str, errors: &mut Errors) {
     let milliseconds = Literal::u64_unsuffixed(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
     *value =
         Expr::Verbatim(quote_spanned!(value.span()=> ::core::time::Duration::from_millis(#milliseconds)));
+}
+
+/// Replaces `value` by an offset, if it is a text such as `"-5s"` or `"10s"`, and returns its milliseconds.
+pub(crate) fn signed(value: &mut Expr, errors: &mut Errors) -> Option<i64> {
+    let text = literal(value)?;
+    let (sign, length) = match text.strip_prefix('-') {
+        Some(length) => (-1, length),
+        None => (1, text.strip_prefix('+').unwrap_or(&text)),
+    };
+    let Some(length) = duration(length) else {
+        no_duration(value, &text, errors);
+        return None;
+    };
+    // Half of what there is, so that bounds can be added to times.
+    let millis = sign * i64::try_from(length.as_millis()).unwrap_or(i64::MAX).min(i64::MAX / 2);
+    let (private, number) = (private_at(here(value.span())), Literal::i64_unsuffixed(millis));
+    *value = Expr::Verbatim(quote_spanned!(value.span()=> #private::Offset::from_millis(#number)));
+    Some(millis)
 }
 
 struct Texts<'e>(&'e mut Errors);

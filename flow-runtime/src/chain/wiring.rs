@@ -67,8 +67,18 @@ pub(crate) type FinishLoop = Box<dyn FnMut() -> Result<(), ChainError>>;
 
 /// Where a chain's records come from.
 pub(crate) enum Head {
-    Source { operator: usize, driver: Box<dyn SourceDriver> },
-    Edges { ids: Vec<usize>, run: ParcelLoop },
+    Source {
+        operator: usize,
+        driver: Box<dyn SourceDriver>,
+    },
+    /// One input of the first operator, or several of different types.
+    Edges(Vec<Entrance>),
+}
+
+/// An input of a chain: its edges, and the loop over what arrives on them.
+pub(crate) struct Entrance {
+    pub(crate) ids: Vec<usize>,
+    pub(crate) run: ParcelLoop,
 }
 
 /// One chain on one worker, as the engine takes it.
@@ -465,22 +475,20 @@ impl Chain<'_> {
         Windows::unchecked(spec, table)
     }
 
-    /// What follows a window: `run` advances it and emits what has fired. `origin` is the `.watermarks(..)` of this
-    /// chain by which it goes; `None` if event time has arrived with the records.
-    pub fn on_watermark<K, In, S>(
+    /// What follows a window, or another operator whose results do not come out where its records go in, as is so with
+    /// two inputs: after each batch `run` advances the operator to the new watermark, if there is one, and emits what
+    /// comes out. `origin` is the `.watermarks(..)` of this chain by which it goes; `None` if event time has arrived with
+    /// the records, or if there is none.
+    pub fn on_watermark<P: WindowPort + Clone + 'static>(
         &mut self,
         operator: usize,
         origin: Option<usize>,
-        windows: &Windows<K, In, S>,
+        handle: &P,
         run: impl FnMut(window::Turn) -> Result<(), ChainError> + 'static,
-    ) where
-        K: StoredKey,
-        In: Clone + 'static,
-        S: window::Definition<K, In> + 'static,
-    {
+    ) {
         let uid = self.uid(operator);
         let reached = self.reached(&uid);
-        let port = Rc::new(windows.clone());
+        let port = Rc::new(handle.clone());
         if let Some(watermark) = reached {
             port.restore(watermark);
         }
@@ -527,7 +535,9 @@ impl Chain<'_> {
         self.source(operator, source, run);
     }
 
-    /// The chain reads edges; `run` is its loop over a parcel.
+    /// The chain reads edges; `run` is its loop over a parcel. Of an operator with two inputs, whose records may be of
+    /// different types, each is an input of its own: they share the handles, the epochs and the event time of the
+    /// chain, which is the minimum over all senders of both.
     pub fn input<E, F>(&mut self, first: usize, edges: &E, mut run: F)
     where
         E: Edges<Item: Lend>,
@@ -538,7 +548,11 @@ impl Chain<'_> {
             let mut records = At::start(first).check(open(parcel))?;
             run(&mut records)
         });
-        self.head = Some(Head::Edges { ids: edges.ids(), run });
+        let entrance = Entrance { ids: edges.ids(), run };
+        match &mut self.head {
+            Some(Head::Edges(entrances)) => entrances.push(entrance),
+            head => *head = Some(Head::Edges(vec![entrance])),
+        }
     }
 
     /// What follows an aggregate in batch mode: run once, at the end of the input.

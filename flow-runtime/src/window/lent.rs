@@ -26,6 +26,18 @@ impl Turn {
     pub(crate) fn new(watermark: Option<Watermark>, now: Timestamp) -> Self {
         Turn { watermark, now: Some(now) }
     }
+
+    /// The new watermark, if there is one, until it is [done](Self::done).
+    #[allow(dead_code)]
+    pub(crate) fn watermark(&self) -> Option<Watermark> {
+        self.watermark
+    }
+
+    /// All that the new watermark makes due has come out.
+    #[allow(dead_code)]
+    pub(crate) fn done(&mut self) {
+        self.watermark = None;
+    }
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
@@ -63,8 +75,9 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     }
 }
 
-/// What the engine needs of windows, whatever their types.
-pub(crate) trait WindowPort {
+/// What the engine needs of windows, whatever their types, and of any other operator whose results come out in a
+/// closure of their own: see [`Chain::on_watermark`](crate::chain::Chain::on_watermark).
+pub trait WindowPort {
     /// Goes on where a checkpoint was.
     fn restore(&self, watermark: Watermark);
     /// Whether windows are in processing time.

@@ -8,7 +8,7 @@ use super::{
     evict::Evicting,
     trigger::Trigger,
 };
-use crate::{error::BoxError, state::StateValue, time::millis};
+use crate::{error::BoxError, join::Joined, state::StateValue, time::millis};
 
 /// Windows of this kind, with its default trigger and evictor and no allowed lateness.
 ///
@@ -23,7 +23,7 @@ use crate::{error::BoxError, state::StateValue, time::millis};
 /// ```
 pub fn windows<A: Windowing>(assigner: A) -> WindowsOf<A, A::Trigger, A::Evictor> {
     let (trigger, evictor) = (assigner.trigger(), assigner.evictor());
-    WindowsOf { assigner, trigger, evictor, lateness: 0 }
+    WindowsOf { assigner, trigger, evictor, lateness: 0, usual: true }
 }
 
 /// Windows for which nothing is said yet about what they hold; see [`windows`].
@@ -34,19 +34,21 @@ pub struct WindowsOf<A, T, E> {
     trigger: T,
     evictor: E,
     lateness: i64,
+    /// Whether the trigger is the default.
+    usual: bool,
 }
 
 impl<A, T, E> WindowsOf<A, T, E> {
     /// Another trigger instead of the default.
     pub fn trigger<T2>(self, trigger: T2) -> WindowsOf<A, T2, E> {
         let WindowsOf { assigner, evictor, lateness, .. } = self;
-        WindowsOf { assigner, trigger, evictor, lateness }
+        WindowsOf { assigner, trigger, evictor, lateness, usual: false }
     }
 
     /// Windows keep all of their records for this evictor.
     pub fn evictor<E2>(self, evictor: E2) -> WindowsOf<A, T, Evicting<E2>> {
-        let WindowsOf { assigner, trigger, lateness, .. } = self;
-        WindowsOf { assigner, trigger, evictor: Evicting(evictor), lateness }
+        let WindowsOf { assigner, trigger, lateness, usual, .. } = self;
+        WindowsOf { assigner, trigger, evictor: Evicting(evictor), lateness, usual }
     }
 
     /// How long after its end, in event time, a window still takes records. It fires again at each of them.
@@ -58,7 +60,7 @@ impl<A, T, E> WindowsOf<A, T, E> {
     where
         E: Wrap<C>,
     {
-        let WindowsOf { assigner, trigger, evictor, lateness } = self;
+        let WindowsOf { assigner, trigger, evictor, lateness, .. } = self;
         Spec { assigner, trigger, contents: evictor.wrap(contents), lateness }
     }
 
@@ -110,6 +112,15 @@ impl<A, T, E> WindowsOf<A, T, E> {
         I: IntoIterator,
     {
         self.holding(Process { function })
+    }
+
+    /// Windows keep the records of two streams, of type [`Side`](crate::join::Side), and give their pairs.
+    pub fn join<M>(self, matching: M) -> Spec<A, T, E::Contents>
+    where
+        E: Wrap<Joined<M>>,
+    {
+        let once = self.usual && self.lateness == 0;
+        self.holding(Joined::new(matching, once))
     }
 }
 

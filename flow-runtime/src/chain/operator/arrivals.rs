@@ -9,9 +9,11 @@ use crate::{
 
 pub(super) type Receive = Box<dyn FnMut(&mut Queue)>;
 
-/// Where the credit of a parcel goes when it is used up.
+/// Which loop a parcel is for, and where its credit goes when it is used up.
 #[derive(Clone)]
 pub(super) struct Returns {
+    /// The input of the chain, of those that have a loop each.
+    pub(super) entrance: usize,
     pub(super) credits: Credits,
     pub(super) receivers: usize,
     /// Where the senders of this edge begin among all that say how far their event time has come.

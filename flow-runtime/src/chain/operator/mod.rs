@@ -91,8 +91,10 @@ fn build_chain<'s>(
     let mut inputs: Vec<Receive> = Vec::new();
     // The senders of event time, over all inputs.
     let mut clocks = 0;
-    if let Head::Edges { ids, .. } = &head {
-        for &id in ids {
+    if let Head::Edges(entrances) = &head {
+        let ids =
+            entrances.iter().enumerate().flat_map(|(i, input)| input.ids.iter().map(move |id| (i, *id)));
+        for (entrance, id) in ids {
             let stream =
                 streams[id].take().expect("an edge is built before the chain that reads it, and read once");
             let edge = &place.edges[id];
@@ -104,6 +106,7 @@ fn build_chain<'s>(
             };
             let forward = edge.partition == Partition::Forward;
             let returns = Returns {
+                entrance,
                 credits: Arc::clone(&edge.credits),
                 receivers: edge.receivers,
                 first_clock,
@@ -202,7 +205,11 @@ fn build_chain<'s>(
         }
         let mut operator = match head {
             Head::Source { operator, driver } => Operator::Source { operator, driver, finished: false },
-            Head::Edges { run, .. } => Operator::Inner { run, inputs, queue: Queue::default() },
+            Head::Edges(entrances) => Operator::Inner {
+                loops: entrances.into_iter().map(|entrance| entrance.run).collect(),
+                inputs,
+                queue: Queue::default(),
+            },
         };
         move |frontiers| {
             if let Some(running) = &mut subtask {

@@ -34,8 +34,17 @@ const TURN: Duration = Duration::from_millis(1);
 const SLICE: Duration = Duration::from_micros(500);
 /// What sets the two kinds of chains apart.
 pub(super) enum Operator {
-    Source { operator: usize, driver: Box<dyn SourceDriver>, finished: bool },
-    Inner { run: ParcelLoop, inputs: Vec<Receive>, queue: Queue },
+    Source {
+        operator: usize,
+        driver: Box<dyn SourceDriver>,
+        finished: bool,
+    },
+    /// One loop per input.
+    Inner {
+        loops: Vec<ParcelLoop>,
+        inputs: Vec<Receive>,
+        queue: Queue,
+    },
 }
 /// A chain on a worker that takes part in it.
 pub(super) struct Subtask {
@@ -74,11 +83,11 @@ impl Subtask {
                 Operator::Source { operator, driver, finished } => {
                     self.read(*operator, &mut **driver, finished)?
                 }
-                Operator::Inner { run, inputs, queue } => {
+                Operator::Inner { loops, inputs, queue } => {
                     for receive in inputs {
                         receive(queue);
                     }
-                    self.work_off(run, queue, frontiers)?;
+                    self.work_off(loops, queue, frontiers)?;
                 }
             }
         }
@@ -159,7 +168,7 @@ impl Subtask {
     /// An inner chain's turn: works off what has arrived, and ends the epochs that the frontier has passed.
     fn work_off(
         &mut self,
-        run: &mut ParcelLoop,
+        loops: &mut [ParcelLoop],
         queue: &mut Queue,
         frontiers: &[MutableAntichain<u64>],
     ) -> Result<(), Error> {
@@ -176,6 +185,7 @@ impl Subtask {
                         if let Some(times) = times {
                             times.begin();
                         }
+                        let run = &mut loops[returns.entrance];
                         self.work.run(|| run(parcel)).map_err(|error| {
                             let record = format!("record {} of a batch from subtask {sender}", error.record);
                             self.work.place(error, Some(record))

@@ -1,0 +1,90 @@
+//! Joins in a loop: what comes out when records of both sides have met.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote;
+use syn::Index;
+
+use super::{
+    chain::Loop,
+    operator::{REC, TIME, function, handle_name},
+    window::made,
+};
+use crate::{
+    graph::{Graph, Matching, NodeId},
+    names::{local, local_at, method, private},
+};
+
+/// Makes the join of a node, in the chain `variable`.
+pub(super) fn make(graph: &Graph, id: NodeId, variable: &Ident) -> TokenStream {
+    let node = &graph.nodes[id];
+    let Some(join) = &node.join else { return TokenStream::new() };
+    let (private, handle, index) = (private(), handle_name(graph, id), Index::from(id));
+    let matching = local(match join.matching {
+        Matching::Inner => "Inner",
+        Matching::Left => "LeftOuter",
+        Matching::Right => "RightOuter",
+        Matching::Full => "FullOuter",
+    });
+    let matching = quote!(#private::#matching);
+    if let Some(window) = &node.window {
+        let add = method("window", node.span);
+        let windows = made(window, node.span);
+        return quote!(let #handle = #variable.#add(#index, #windows.join(#matching)););
+    }
+    let Some(between) = &join.between else { return TokenStream::new() };
+    let (add, interval) = (method("interval_join", node.span), method("between", between.span));
+    let (lower, upper) = (&between.lower.value, &between.upper.value);
+    let exclusive = |name: &str, span: Option<Span>| {
+        span.map(|span| {
+            let name = method(name, span);
+            quote!(.#name())
+        })
+    };
+    let (no_lower, no_upper) = (
+        exclusive("exclusive_lower", between.lower.exclusive),
+        exclusive("exclusive_upper", between.upper.exclusive),
+    );
+    quote! {
+        let #handle =
+            #variable.#add(#index, #private::#interval(#lower, #upper) #no_lower #no_upper, #matching);
+    }
+}
+
+impl Loop<'_> {
+    /// The loop over the pairs.
+    pub(super) fn joined(&mut self, id: NodeId) -> TokenStream {
+        self.results_of = Some(id);
+        let next = self.children(id);
+        let handle = self.handle(id);
+        let node = &self.graph.nodes[id];
+        let Some(given) = node.arguments.first() else { return TokenStream::new() };
+        let f = function(given, &local(&format!("function_{id}_0")));
+        let (at, turn, operator) = (local("at"), local("turn"), self.index(id));
+        let (met, pair, fired) = (local("met"), local_at("pair", node.span), local("fired"));
+        let (call3, lend) = (method("call3", node.span), local_at("lend", node.span));
+        let time = self.graph.gives_time(id).then(|| quote!(let #TIME = #pair.timestamp;));
+        let each = quote! {
+            while let ::core::option::Option::Some(mut #pair) = #met.next_pair() {
+                #at.next();
+                #time
+                let #REC = #at.#call3(#operator, #pair.key.#lend(), #pair.left, #pair.right, #f);
+                #next
+            }
+        };
+        if node.window.is_some() {
+            return quote! {
+                while #at.check(#handle.turn(&mut #turn))? {
+                    for mut #fired in #handle.fired() {
+                        let mut #met = #fired.pairs();
+                        #each
+                    }
+                }
+            };
+        }
+        quote! {
+            while let ::core::option::Option::Some(mut #met) = #at.check(#handle.turn(&mut #turn))? {
+                #each
+            }
+        }
+    }
+}
