@@ -89,6 +89,37 @@ fn sensor_alerts() {
 }
 
 #[test]
+fn hot_items() {
+    // Every window by hand: ten minutes, of which one ends each minute.
+    let clicks: Vec<(i64, String)> =
+        (0..400).map(|n: i64| (n * 1_700 + n * n % 5_000, format!("item-{}", n * n % 7))).collect();
+    let mut expected = Vec::new();
+    for end in (1..30).map(|minute| minute * 60_000) {
+        let mut counts = std::collections::BTreeMap::new();
+        for (_, item) in clicks.iter().filter(|(time, _)| (end - 600_000..end).contains(time)) {
+            *counts.entry(item).or_insert(0) += 1;
+        }
+        let mut ranked: Vec<_> = counts.into_iter().collect();
+        // Stable: of those clicked equally often, the first by name.
+        ranked.sort_by_key(|(_, clicks)| std::cmp::Reverse(*clicks));
+        let top = ranked.iter().take(2).enumerate();
+        expected
+            .extend(top.map(|(i, (item, clicks))| format!("{}\t{}\t{item}\t{clicks}", end / 1000, i + 1)));
+    }
+    expected.sort();
+    for parallelism in ["1", "3"] {
+        let directory = tempfile::tempdir().unwrap();
+        let (input, output) = (directory.path().join("clicks.csv"), directory.path().join("out"));
+        let lines: String = clicks.iter().map(|(time, item)| format!("{item},{time}\n")).collect();
+        fs::write(&input, format!("item,time\n{lines}")).unwrap();
+        let mut job = example("hot_items");
+        job.arg("--input").arg(&input).arg("--output").arg(&output).args(["--top", "2"]);
+        run(job.args(["--parallelism", parallelism]));
+        assert_eq!(counts(&output), expected, "{parallelism}");
+    }
+}
+
+#[test]
 fn word_count_resumes_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let (input, output) = (directory.path().join("in.txt"), directory.path().join("out"));
