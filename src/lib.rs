@@ -16,6 +16,7 @@ pub use flow_runtime::{
     plan,
     sink::{self, TransactionHandle, TwoPhaseCommit},
     source,
+    split::{Split2, Split3, Split4},
     state::{Key, Sum},
     testing, time, watermark, window,
     worker::{self, Config, Ending, Restart, Summary},

@@ -80,10 +80,15 @@ fn sensor_alerts() {
         // Out of order, and the second boiler is too hot twice.
         let readings = "sensor,time,celsius\nb1,5000,91.5\nb2,1000,95\nb1,3000,99\nb1,9000,80\nb2,2000,94\nb1,60000,20\n\
                         b2,63000,91\nb1,61000,20\n";
+        // In one file, of which batches are more than that.
+        let filler = "b3,65000,20\n".repeat(20_000);
+        let readings = format!("{readings}{filler}b2,3000,97\n");
         fs::write(&input, readings).unwrap();
         let mut job = example("sensor_alerts");
-        job.arg("--input").arg(&input).arg("--output").arg(&output).args(["--parallelism", parallelism]);
-        run(&mut job);
+        let late = directory.path().join("late");
+        job.arg("--input").arg(&input).arg("--output").arg(&output).arg("--late").arg(&late);
+        run(job.args(["--parallelism", parallelism]));
+        assert_eq!(counts(&late), ["b2\t3000\t97"]);
         assert_eq!(counts(&output), ["b1\t3\t5\t2\t99", "b2\t1\t2\t2\t95", "b2\t63\t63\t1\t91"]);
     }
 }

@@ -463,3 +463,126 @@ fn alignment_without_idleness_is_refused() {
     let error = run_with(job, config).expect_err("it might wait for ever").to_string();
     assert!(error.contains("with_idleness"), "{error}");
 }
+
+/// What was counted and what was late, as text since there is no other way to be sure that a record is whole.
+#[pipeline]
+fn with_late(
+    input: Scripted<Reading>,
+    out: Collected<Counted>,
+    late: Collected<Reading>,
+    again: Collected<Counted>,
+    most: Collected<(u64, u64)>,
+    too_late: Collected<String>,
+) {
+    let readings = source(input).watermarks(monotonous(), |(time, _, _)| *time);
+    let (counts, late_readings) = readings
+        .key_by(|(_, sensor, _)| *sensor)
+        .window(sliding("10s", "5s"))
+        .late_output()
+        .allowed_lateness("2s")
+        .count()
+        .with(|sensor, window, count| (sensor, window.start.as_millis(), count));
+    counts.sink(out.transactional());
+    late_readings.sink(late.transactional());
+    // Late records keep their time: there, they are in time for windows that stay open longer.
+    late_readings
+        .key_by(|(_, sensor, _)| *sensor)
+        .window(tumbling("5s"))
+        .allowed_lateness("1h")
+        .count()
+        .with(|sensor, window, count| (sensor, window.start.as_millis(), count))
+        .sink(again.transactional());
+    let (highest, late_texts) = readings
+        .map(|(time, sensor, n)| (format!("{time} {n}"), sensor, n))
+        .key_by(|(_, sensor, _)| *sensor)
+        .window(tumbling("10s"))
+        .late_output()
+        .max_by(|(_, _, n)| *n);
+    highest.map(|(sensor, (_, _, n))| (sensor, n)).sink(most.transactional());
+    late_texts.map(|(text, _, _)| text).sink(too_late.transactional());
+    // A late output that is dropped counts as such.
+    let (all, _) = readings.window_all(tumbling("10s")).late_output().sum(|(_, _, n)| *n);
+    let (_, late_of_all) = readings.window_all(session("10s")).late_output().count();
+    all.map(|n| (99, n)).sink(most.transactional());
+    late_of_all.map(|(time, _, n)| format!("{time} {n}")).sink(too_late.transactional());
+}
+
+/// The count of a window: of which sensor, from when, how many.
+type Counted = (u64, i64, u64);
+
+/// Readings one after the other in one split, some of which come when their windows are over, and what becomes of them:
+/// the counts each time a window fires, and the late ones.
+fn sliding_with_late(readings: &[Reading]) -> (Vec<Counted>, Vec<Reading>) {
+    let (mut taken, mut fired, mut late) = (BTreeMap::<(i64, u64), u64>::new(), Vec::new(), Vec::new());
+    let mut watermark = i64::MIN;
+    for batch in readings.chunks(3) {
+        for reading in batch {
+            let (time, sensor, _) = *reading;
+            let last = time.div_euclid(5_000) * 5_000;
+            let open = [last - 5_000, last].into_iter().filter(|start| start + 9_999 + 2_000 > watermark);
+            let open: Vec<_> = open.collect();
+            if open.is_empty() {
+                late.push(*reading);
+            }
+            for start in open {
+                let count = taken.entry((start, sensor)).or_insert(0);
+                *count += 1;
+                if start + 9_999 <= watermark {
+                    fired.push((sensor, start, *count));
+                }
+            }
+        }
+        let after = batch.iter().map(|(time, _, _)| time - 1).max().unwrap().max(watermark);
+        let due = |start: i64| start + 9_999 > watermark && start + 9_999 <= after;
+        fired.extend(taken.iter().filter(|((start, _), _)| due(*start)).map(|((s, k), n)| (*k, *s, *n)));
+        watermark = after;
+    }
+    let due = taken.iter().filter(|((start, _), _)| start + 9_999 > watermark);
+    fired.extend(due.map(|((start, sensor), count)| (*sensor, *start, *count)));
+    (common::sorted(fired), common::sorted(late))
+}
+
+#[test]
+fn late_records_go_to_the_late_output_with_their_time() {
+    // Some of them fall back by up to 40 seconds.
+    let mut state = 0x1234_5678_9abc_def1_u64;
+    let mut random = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let back = |random: u64| if random < 8 { random as i64 * 5_000 } else { 0 };
+    let readings: Vec<Reading> =
+        (0..300).map(|i| (40_000 + i * 400 - back(random(40)), random(3), random(100))).collect();
+    for parallelism in [1, 2, 4] {
+        let (out, late, again) = (Collected::new(), Collected::new(), Collected::new());
+        let (most, too_late) = (Collected::new(), Collected::new());
+        let script = readings.chunks(3).fold(Script::new(), |script, batch| script.records(batch.to_vec()));
+        let input = Scripted::new([script]);
+        let job = with_late(input, out.clone(), late.clone(), again.clone(), most.clone(), too_late.clone());
+        let summary = run(job, parallelism);
+        let (expected, expected_late) = sliding_with_late(&readings);
+        assert!(expected_late.len() > 5, "{expected_late:?}");
+        assert_eq!(late.sorted(), expected_late, "{parallelism}");
+        assert_eq!(out.sorted(), expected, "{parallelism}");
+        // Each fires its window again, and the last firing has all of them.
+        let mut counts = BTreeMap::new();
+        for (time, sensor, _) in &expected_late {
+            *counts.entry((*sensor, time.div_euclid(5_000) * 5_000)).or_insert(0u64) += 1;
+        }
+        let all = counts.iter().flat_map(|((sensor, start), n)| (1..=*n).map(|i| (*sensor, *start, i)));
+        assert_eq!(again.sorted(), all.collect::<Vec<_>>(), "{parallelism}");
+        let of = |counts: &BTreeMap<String, u64>, uid: &str| counts.get(uid).copied().unwrap_or_default();
+        assert_eq!(of(&summary.late_output, "counts.window"), expected_late.len() as u64, "{summary:?}");
+        assert_eq!(of(&summary.late, "counts.window"), 0);
+        assert_eq!(of(&summary.late_output, "all.window_all"), 0);
+        assert!(of(&summary.late, "all.window_all") > 5, "{summary:?}");
+        let texts =
+            of(&summary.late_output, "highest.window") + of(&summary.late_output, "late_of_all.window_all");
+        assert_eq!(too_late.len() as u64, texts);
+        assert!(texts > 5);
+        let whole = |text: &String| readings.iter().any(|(time, _, n)| *text == format!("{time} {n}"));
+        assert!(too_late.records().iter().all(whole));
+    }
+}

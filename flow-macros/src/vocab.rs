@@ -9,6 +9,8 @@ pub(crate) enum Kind {
     FilterMap,
     FlatMap,
     Inspect,
+    /// Gives each record to one of several outputs.
+    Split,
     KeyBy,
     Reduce,
     Fold,
@@ -34,6 +36,8 @@ pub(crate) enum Kind {
     Global,
     PartitionCustom,
     Sink,
+    /// One of several outputs of an operator.
+    Branch,
     /// A helper function from stream to stream.
     Part,
     /// A stream that a helper function is given.
@@ -74,6 +78,7 @@ pub(crate) const OPERATORS: &[Operator] = &[
     row("filter_map", Kind::FilterMap, &[Arg::Function(1)], ".filter_map(|record| Some(..))"),
     row("flat_map", Kind::FlatMap, &[Arg::Function(1)], ".flat_map(|record| ..)"),
     row("inspect", Kind::Inspect, &[Arg::Function(1)], ".inspect(|record| ..)"),
+    row("split", Kind::Split, &[Arg::Function(1)], ".split(|record| Split2::First(record))"),
     row("key_by", Kind::KeyBy, &[Arg::Function(1)], ".key_by(|record| ..)"),
     row("reduce", Kind::Reduce, &[Arg::Function(2)], ".reduce(|a, b| ..)"),
     row("fold", Kind::Fold, &[Arg::Value, Arg::Function(2)], ".fold(initial, |accumulator, record| ..)"),
@@ -123,7 +128,7 @@ pub(crate) const JOIN_MODIFIERS: &[&str] =
 pub(crate) const BOUNDS: &[&str] = &["between", "exclusive_lower", "exclusive_upper"];
 
 /// What can be said of a window before what is computed of it.
-pub(crate) const WINDOW_MODIFIERS: &[&str] = &["trigger", "evictor", "allowed_lateness"];
+pub(crate) const WINDOW_MODIFIERS: &[&str] = &["trigger", "evictor", "allowed_lateness", "late_output"];
 
 /// What can be computed of a window.
 pub(crate) const WINDOW_FUNCTIONS: &[WindowFunction] = &[
@@ -190,6 +195,7 @@ impl Kind {
         match self {
             Kind::Source => "source",
             Kind::Part => "part",
+            Kind::Branch => "branch",
             Kind::Input => "input",
             kind => {
                 OPERATORS.iter().find(|operator| operator.kind == kind).map_or("", |operator| operator.name)

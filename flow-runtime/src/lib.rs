@@ -26,6 +26,7 @@ pub use private as __private;
 pub mod record;
 pub mod sink;
 pub mod source;
+pub mod split;
 pub mod state;
 pub mod testing;
 pub mod time;

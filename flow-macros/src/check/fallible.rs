@@ -35,6 +35,7 @@ fn may_fail(kind: Kind) -> bool {
             | Kind::FilterMap
             | Kind::FlatMap
             | Kind::Inspect
+            | Kind::Split
             | Kind::Sum
             | Kind::Min
             | Kind::Max

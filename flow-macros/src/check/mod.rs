@@ -30,6 +30,7 @@ pub(crate) fn all(graph: Graph) -> Result<Graph, Errors> {
     time::windows(&graph, &mut errors);
     time::by_records(&graph, &mut errors);
     time::by_the_clock(&graph, &mut errors);
+    time::late_output(&graph, &mut errors);
     time::triggers(&graph, &mut errors);
     time::folds(&graph, &mut errors);
     time::once(&graph, &mut errors);

@@ -17,6 +17,7 @@ pub(super) fn sinks(graph: &Graph, errors: &mut Errors) {
         return;
     }
     for (id, node) in graph.nodes.iter().enumerate() {
+        // Of an operator with several outputs each may be dropped, but not all.
         let used =
             node.kind == Kind::Sink || graph.output == Some(id) || graph.consumers(id).next().is_some();
         if used {
@@ -31,9 +32,10 @@ pub(super) fn sinks(graph: &Graph, errors: &mut Errors) {
                 format!("what comes out of this `{}` never reaches a sink", node.kind.name()),
             ),
         }
-        .help(match graph.signature.shape {
-            Shape::Job => "end it with `.sink(..)`, or remove it",
-            Shape::Part { .. } => "return it, end it with `.sink(..)`, or remove it",
+        .help(match (&graph.signature.shape, node.kind) {
+            (_, Kind::Branch) => "end it with `.sink(..)`, or write `_` instead of the name",
+            (Shape::Job, _) => "end it with `.sink(..)`, or remove it",
+            (Shape::Part { .. }, _) => "return it, end it with `.sink(..)`, or remove it",
         });
     }
 }

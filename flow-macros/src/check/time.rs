@@ -128,6 +128,12 @@ pub(super) fn by_the_clock(graph: &Graph, errors: &mut Errors) {
                 .help("remove it")
                 .note("a record is in the window of the moment in which it comes, so none is late");
         }
+        if let Some(span) = window.late_output {
+            errors
+                .at_span(span, format!("`late_output` of a `{name}` in processing time"))
+                .help("remove it")
+                .note("a record is in the window of the moment in which it comes, so none is late");
+        }
         let Some((_, trigger)) = &window.trigger else { continue };
         let mut calls = Calls { names: &["event_time", "continuous_event_time"], found: None };
         calls.visit_expr(trigger);
@@ -136,6 +142,18 @@ pub(super) fn by_the_clock(graph: &Graph, errors: &mut Errors) {
             errors
                 .at(&name, format!("the trigger `{name}` of a window in processing time"))
                 .help(format!("use `trigger::{instead}(..)`, or a window in event time"));
+        }
+    }
+}
+
+/// No record is late for a window that does not end.
+pub(super) fn late_output(graph: &Graph, errors: &mut Errors) {
+    for window in graph.nodes.iter().filter_map(|node| node.window.as_ref()) {
+        if let (Some(span), true) = (window.late_output, window.of_number()) {
+            errors
+                .at_span(span, "`late_output` of windows that go by the number of records")
+                .help("remove it")
+                .note("only a window over time can be over when a record comes");
         }
     }
 }

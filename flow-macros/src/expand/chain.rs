@@ -25,7 +25,7 @@ pub(super) struct Loop<'g> {
     /// Handles that the closure borrows for each batch.
     handles: Vec<Ident>,
     /// Operators whose functions it applies.
-    operators: Vec<NodeId>,
+    pub(super) operators: Vec<NodeId>,
     /// The window whose results it takes.
     pub(super) results_of: Option<NodeId>,
     /// Windows, whose results come when they fire, and aggregates of a batch pipeline, whose results come at the end.

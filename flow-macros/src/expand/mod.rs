@@ -8,6 +8,7 @@ mod join;
 mod operator;
 mod part;
 mod plan;
+mod split;
 mod time;
 mod window;
 

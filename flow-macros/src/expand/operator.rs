@@ -75,6 +75,7 @@ impl Loop<'_> {
                     }
                 })
             }
+            Kind::Split => self.split(id),
             Kind::Inspect => {
                 let next = self.children(id);
                 self.value(id, quote!(&#REC), None, |value| quote!(#value; #next))
@@ -95,7 +96,7 @@ impl Loop<'_> {
 
     /// Applies the operator's function to `argument`, and gives the value to `then`. Where `ty` says what the value is,
     /// a function that returns something else is reported where it does.
-    fn value(
+    pub(super) fn value(
         &mut self,
         id: NodeId,
         argument: TokenStream,

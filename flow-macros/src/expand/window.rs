@@ -128,6 +128,47 @@ pub(super) fn late_function(graph: &Graph, id: NodeId, elsewhere: &[NodeId]) -> 
     })
 }
 
+/// What becomes of records that are late for all of their windows.
+struct LateRecords {
+    /// What follows the late output; none where late records are dropped.
+    next: Option<TokenStream>,
+    span: Span,
+}
+
+impl LateRecords {
+    fn of(inside: &mut Loop<'_>, id: NodeId) -> Self {
+        let span = inside.graph.nodes[id].span;
+        let next = inside.reads(id, 1).then(|| inside.output(id, 1));
+        LateRecords { next, span }
+    }
+
+    /// The method that puts a record into its windows.
+    fn put(&self) -> Ident {
+        local_at(if self.next.is_some() { "put_or_return" } else { "put" }, self.span)
+    }
+
+    /// After a `put` that has left the record where it was.
+    fn lent(&self, put: &TokenStream) -> TokenStream {
+        match &self.next {
+            None => quote!(#put;),
+            Some(next) => quote!(if #put.is_some() { #next }),
+        }
+    }
+
+    /// After a `put` that has taken the record and gives `back` what `record` is in.
+    fn given_back(&self, put: &TokenStream, record: &Ident, back: &TokenStream) -> TokenStream {
+        let Some(next) = &self.next else { return quote!(#put;) };
+        let (private, slot) = (private(), local("late"));
+        quote! {
+            if let ::core::option::Option::Some(#back) = #put {
+                let mut #slot = #private::Lending::new(#record).slot();
+                let #REC = #slot.lend();
+                #next
+            }
+        }
+    }
+}
+
 impl Loop<'_> {
     /// Puts the record into its windows.
     pub(super) fn window(&mut self, id: NodeId) -> TokenStream {
@@ -146,24 +187,29 @@ impl Loop<'_> {
             }
         };
         let time = if self.graph.takes_time(id) { quote!(#TIME) } else { quote!(#private::NO_TIME) };
-        let put = local_at("put", node.span);
+        let late = LateRecords::of(self, id);
         let applied = node.arguments.first().map(|given| {
             let f = function(given, &local(&format!("function_{id}_0")));
             let call = method("call", node.span);
             quote!(#at.#call(#operator, &#REC, #f))
         });
+        let (put, node) = (late.put(), &self.graph.nodes[id]);
         match window.name() {
-            "count" => quote! {
-                #make_key
-                #at.enter(#operator);
-                #at.check(#handle.#put(&#key, #time, ()))?;
-            },
+            "count" => {
+                let put = late.lent(&quote!(#at.check(#handle.#put(&#key, #time, ()))?));
+                quote! {
+                    #make_key
+                    #at.enter(#operator);
+                    #put
+                }
+            }
             "sum" | "min" | "max" => {
                 let value = local("projected");
+                let put = late.lent(&quote!(#at.check(#handle.#put(&#key, #time, #value))?));
                 quote! {
                     #make_key
                     let #value = #applied;
-                    #at.check(#handle.#put(&#key, #time, #value))?;
+                    #put
                 }
             }
             name => {
@@ -176,14 +222,17 @@ impl Loop<'_> {
                 let best = matches!(name, "min_by" | "max_by");
                 let private_here = private_at(here(node.span));
                 let make_by = best.then(|| quote!(let #by = #private_here::Owning::new(#applied).#own();));
-                let put_record = if best { quote!((#by, #record)) } else { quote!(#record) };
+                let into = if best { quote!((#by, #record)) } else { quote!(#record) };
+                let back = if best { quote!((_, #record)) } else { quote!(#record) };
+                let put = quote!(#at.check(#handle.#put(&#held.lend(), #time, #into))?);
+                let put = late.given_back(&put, &record, &back);
                 quote! {
                     #make_key
                     let mut #held = #hold;
                     #make_by
                     let #record = #private::Owning::new(#REC).#bare();
                     #at.enter(#operator);
-                    #at.check(#handle.#put(&#held.lend(), #time, #put_record))?;
+                    #put
                 }
             }
         }
@@ -192,12 +241,15 @@ impl Loop<'_> {
     /// The loop over what has fired.
     pub(super) fn fired(&mut self, id: NodeId) -> TokenStream {
         self.results_of = Some(id);
-        let next = self.children(id);
+        let next = self.output(id, 0);
+        let rec = if self.reads(id, 0) { quote!(#REC) } else { quote!(_) };
+        let output = self.graph.branch(id, 0).unwrap_or(id);
+        let timed = self.reads(id, 0) && self.graph.gives_time(output);
         let handle = self.handle(id);
         let node = &self.graph.nodes[id];
         let (at, turn, fired) = (local("at"), local("turn"), local_at("fired", node.span));
-        let time = self.graph.gives_time(id).then(|| quote!(let #TIME = #fired.timestamp();));
-        let emit = self.result(id, node, &fired, &next);
+        let time = timed.then(|| quote!(let #TIME = #fired.timestamp();));
+        let emit = self.result(id, node, &fired, &rec, &next);
         // To lend the key.
         let mutable = node.window.as_ref().filter(|window| !window.all).map(|_| quote!(mut));
         quote! {
@@ -212,7 +264,14 @@ impl Loop<'_> {
     }
 
     /// The record that a result becomes.
-    fn result(&self, id: NodeId, node: &Node, fired: &Ident, next: &TokenStream) -> TokenStream {
+    fn result(
+        &self,
+        id: NodeId,
+        node: &Node,
+        fired: &Ident,
+        rec: &TokenStream,
+        next: &TokenStream,
+    ) -> TokenStream {
         let Some(window) = &node.window else { return TokenStream::new() };
         let private = private();
         let (before, value) = match window.name() {
@@ -238,7 +297,7 @@ impl Loop<'_> {
         };
         quote! {
             #before
-            let #REC = #record;
+            let #rec = #record;
             #next
         }
     }

@@ -28,6 +28,10 @@ impl Layout {
         if matches!(receiver.kind, Kind::Union | Kind::Part) {
             return true;
         }
+        // Which output a record takes is decided in the loop.
+        if receiver.kind == Kind::Branch {
+            return false;
+        }
         if receiver.kind.two_inputs() {
             return !self.straight(graph, from, to);
         }

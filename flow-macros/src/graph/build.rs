@@ -8,7 +8,7 @@ use syn::{Expr, ExprLit, Lit, spanned::Spanned};
 use super::{Binding, Graph, Join, Node, NodeId, windows::arguments_of};
 use crate::{
     diag::{Errors, similar},
-    parse::{Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer},
+    parse::{Bound, Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer},
     vocab::{self, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_MODIFIERS},
 };
 
@@ -49,7 +49,7 @@ impl Builder {
     fn inputs(&mut self) {
         let Shape::Part { inputs } = &self.graph.signature.shape else { return };
         for name in inputs.clone() {
-            let mut node = node(Kind::Input, name.span(), Vec::new());
+            let mut node = node_of(Kind::Input, name.span(), Vec::new());
             node.uid = plain(&name);
             node.input = Some(name.clone());
             self.graph.nodes.push(node);
@@ -60,17 +60,22 @@ impl Builder {
     fn streams(&mut self, streams: Streams) {
         let Streams { binding, chain, tail } = streams;
         let prefix = match (&binding, &chain.root) {
-            (Some(name), _) | (None, Root::Name(name)) => Some(plain(name)),
+            (Some(Bound::One(name)), _) | (_, Root::Name(name)) => Some(plain(name)),
+            // No output gives its name to the operators before the one that has several.
+            (Some(several), _) => several.names().next().map(plain),
             _ => None,
         };
         let Some(at) = self.chain(chain, prefix.as_deref()) else { return };
         match binding {
-            Some(name) if self.graph.nodes[at].kind == Kind::Sink => {
+            Some(Bound::Several { pattern, names }) => self.branches(at, &pattern, names),
+            Some(Bound::One(name)) if self.graph.nodes[at].kind == Kind::Sink => {
                 self.errors
                     .at(&name, format!("`{name}` would name what comes out of a sink, and nothing does"))
                     .help("end the statement with `.sink(..);`, without `let`");
             }
-            Some(name) => self.graph.bindings.push(Binding { name, node: at }),
+            Some(Bound::One(name)) if self.several(at) => self.one_name(at, &name),
+            Some(Bound::One(name)) => self.graph.bindings.push(Binding { name, node: at }),
+            None if self.several(at) => self.several_unnamed(at),
             None if tail && !self.graph.is_job() && self.graph.nodes[at].kind != Kind::Sink => {
                 self.graph.output = Some(at);
             }
@@ -126,6 +131,10 @@ impl Builder {
                 .help("give the stream as it is before the sink");
             return None;
         }
+        if self.several(at) {
+            self.several_unnamed(at);
+            return None;
+        }
         Some(at)
     }
 
@@ -135,11 +144,11 @@ impl Builder {
                 self.graph.bindings.iter().find(|binding| binding.name == name).map(|binding| binding.node)
             }
             Root::Source { span, argument } => {
-                Some(self.add(node(Kind::Source, span, vec![argument]), prefix))
+                Some(self.add(node_of(Kind::Source, span, vec![argument]), prefix))
             }
             Root::Part { path, arguments } => {
                 let name = path.segments.last().map(|segment| segment.ident.clone())?;
-                let mut part = node(Kind::Part, name.span(), Vec::new());
+                let mut part = node_of(Kind::Part, name.span(), Vec::new());
                 part.inputs = arguments.iter().filter_map(|argument| self.graph.named(argument)).collect();
                 part.arguments = arguments;
                 part.part = Some(path);
@@ -206,7 +215,14 @@ impl Builder {
                 .help("to write a stream to two sinks, name it: `let s = ..; s.sink(..); s.sink(..);`");
             return None;
         }
-        let mut node = node(operator.kind, call.name.span(), Vec::new());
+        if self.several(at) {
+            let (before, names) = (self.graph.operator_name(at), self.usual_names(at));
+            self.errors
+                .at(&call.name, format!("`{name}` after `{before}`, which has several outputs"))
+                .help(format!("name each first: `let {names} = ..;`, and go on with the names"));
+            return None;
+        }
+        let mut node = node_of(operator.kind, call.name.span(), Vec::new());
         node.inputs.push(at);
         if operator.args == [Arg::Streams] {
             if call.arguments.is_empty() {
@@ -281,6 +297,13 @@ impl Builder {
 
     fn modify(&mut self, at: NodeId, call: &Call) {
         let name = call.name.to_string();
+        if self.graph.nodes[at].kind == Kind::Branch {
+            let (operator, stream) = (self.graph.operator_name(at), self.graph.stream_name(at));
+            self.errors
+                .at(&call.name, format!("`{name}` of `{stream}`, which is one output of `{operator}`"))
+                .help(format!("say it of the operator: `.{operator}(..).{name}(..)`"));
+            return;
+        }
         let wanted = usize::from(!matches!(name.as_str(), "disable_chaining" | "start_new_chain"));
         if call.arguments.len() != wanted {
             let plural = if wanted == 1 { "" } else { "s" };
@@ -334,7 +357,7 @@ impl Builder {
     }
 }
 
-pub(super) fn node(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
+pub(super) fn node_of(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
     Node {
         kind,
         span,
@@ -351,13 +374,15 @@ pub(super) fn node(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
         on_error_span: None,
         part: None,
         input: None,
+        branch: None,
+        named: None,
         window: None,
         join: None,
     }
 }
 
 /// The name without the mark of a raw identifier.
-fn plain(name: &Ident) -> String {
+pub(super) fn plain(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_owned()
 }
 

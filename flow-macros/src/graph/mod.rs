@@ -1,5 +1,6 @@
 //! The graph of a pipeline: operators, and who reads from whom. Every node keeps the tokens and spans it came from.
 
+mod branch;
 mod build;
 mod inputs;
 mod join;
@@ -44,6 +45,10 @@ pub(crate) struct Node {
     pub(crate) part: Option<Path>,
     /// The parameter, of a [`Kind::Input`].
     pub(crate) input: Option<Ident>,
+    /// Which output of the operator it reads from, of a [`Kind::Branch`].
+    pub(crate) branch: Option<usize>,
+    /// How many outputs a tuple names; none where there is no tuple.
+    pub(crate) named: Option<usize>,
     /// Of a [`Kind::Window`]; the node's arguments are the closures of what is computed.
     pub(crate) window: Option<Box<Window>>,
     /// Of a [`Kind::Join`]. If it is in windows, they are the node's window, of which nothing else is computed.
@@ -103,6 +108,7 @@ impl Graph {
 
     /// What the user calls an operator.
     pub(crate) fn operator_name(&self, node: NodeId) -> String {
+        let node = self.operator_of(node);
         let function = self.nodes[node].part.as_ref().and_then(|path| path.segments.last());
         match function {
             Some(function) => function.ident.to_string(),

@@ -17,6 +17,8 @@ pub(crate) struct Window {
     pub(crate) trigger: Option<(Span, Expr)>,
     pub(crate) evictor: Option<(Span, Expr)>,
     pub(crate) lateness: Option<(Span, Expr)>,
+    /// Where it is said that late records come out, too.
+    pub(crate) late_output: Option<Span>,
     /// What is computed, and the word that says so; none while the window is being put together.
     pub(crate) function: Option<(&'static WindowFunction, Span)>,
     /// The aggregate of `.aggregate(..)`.
@@ -37,6 +39,7 @@ impl Window {
             trigger: None,
             evictor: None,
             lateness: None,
+            late_output: None,
             function: None,
             aggregate: None,
             initial: None,

@@ -4,7 +4,7 @@ use syn::Expr;
 
 use super::{
     Node, NodeId, Window,
-    build::{Builder, node, text},
+    build::{Builder, node_of, text},
     window::{called, root_name},
 };
 use crate::{
@@ -105,7 +105,7 @@ impl Builder {
             return None;
         }
         if before != Kind::Global {
-            let mut together = node(Kind::Global, window.span, Vec::new());
+            let mut together = node_of(Kind::Global, window.span, Vec::new());
             together.inputs.push(at);
             window.inputs = vec![self.add(together, prefix)];
         }
@@ -151,14 +151,23 @@ impl Builder {
         if !open {
             let (stream, kind) = (self.graph.stream_name(at), self.graph.nodes[at].kind);
             let error = self.errors.at(&call.name, format!("`{name}` on `{stream}`, which is no window"));
+            let dots = if name == "late_output" { "" } else { ".." };
             match kind.window() {
                 true => error.help(format!(
-                    "put `.{name}(..)` before what is computed of the window: `.{}(..).{name}(..).count()`",
+                    "put `.{name}({dots})` before what is computed of the window: `.{}(..).{name}({dots}).count()`",
                     kind.name()
                 )),
-                false => error.help(format!("add a window: `.window(..).{name}(..).count()`")),
+                false => error.help(format!("add a window: `.window(..).{name}({dots}).count()`")),
             };
             return None;
+        }
+        if name == "late_output" {
+            self.arguments(&name, &[], ".late_output()", &call);
+            let window = self.graph.nodes[at].window.as_mut()?;
+            if window.late_output.replace(call.name.span()).is_some() {
+                self.twice(&call);
+            }
+            return Some(at);
         }
         self.window_setting(at, call)
     }

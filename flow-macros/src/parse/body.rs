@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span};
 use syn::{
-    Expr, ExprCall, ExprMethodCall, ExprPath, ItemFn, Pat, Path, Stmt,
+    Expr, ExprCall, ExprMethodCall, ExprPath, ItemFn, Pat, PatTuple, Path, Stmt,
     spanned::Spanned,
     visit::{self, Visit},
 };
@@ -22,10 +22,10 @@ pub(crate) enum Statement {
     Streams(Box<Streams>),
 }
 
-/// A method chain, perhaps bound to a name.
+/// A method chain, perhaps bound to names.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    pub(crate) binding: Option<Ident>,
+    pub(crate) binding: Option<Bound>,
     pub(crate) chain: Chain,
     /// The value of the function: the last expression, without a semicolon.
     pub(crate) tail: bool,
@@ -36,6 +36,43 @@ pub(crate) struct Streams {
 pub(crate) struct Chain {
     pub(crate) root: Root,
     pub(crate) calls: Vec<Call>,
+}
+
+/// What the left side of a statement names.
+#[derive(Debug)]
+pub(crate) enum Bound {
+    /// What comes out.
+    One(Ident),
+    /// Each of several outputs; `None` for `_`, which drops one.
+    Several { pattern: PatTuple, names: Vec<Option<Ident>> },
+}
+
+impl Bound {
+    /// `None` for a pattern that no streams are bound to.
+    fn of(pattern: &Pat) -> Option<Self> {
+        match pattern {
+            Pat::Type(typed) => Bound::of(&typed.pat),
+            Pat::Ident(name) => Some(Bound::One(name.ident.clone())),
+            Pat::Tuple(pattern) => {
+                let names = pattern.elems.iter().map(|element| match element {
+                    Pat::Ident(name) => Some(Some(name.ident.clone())),
+                    Pat::Wild(_) => Some(None),
+                    _ => None,
+                });
+                Some(Bound::Several { pattern: pattern.clone(), names: names.collect::<Option<_>>()? })
+            }
+            _ => None,
+        }
+    }
+
+    /// The names, without those that are dropped.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Ident> {
+        let (one, several) = match self {
+            Bound::One(name) => (Some(name), &[][..]),
+            Bound::Several { names, .. } => (None, &names[..]),
+        };
+        one.into_iter().chain(several.iter().flatten())
+    }
 }
 
 /// Where a method chain begins.
@@ -109,26 +146,27 @@ impl<'e> Body<'e> {
                         .at(token, "a stream is always there, so `else` has no meaning")
                         .help("remove it");
                 }
-                let pattern = match &local.pat {
-                    Pat::Type(typed) => &*typed.pat,
-                    pattern => pattern,
-                };
-                let Pat::Ident(name) = pattern else {
+                let Some(binding) = Bound::of(&local.pat) else {
                     self.errors
-                        .at(&local.pat, "a stream is bound to a plain name")
-                        .help("let words = ..; and use the name twice to fork the stream");
+                        .at(&local.pat, "a stream is bound to a plain name, or several outputs to a tuple of names")
+                        .help("let words = ..; or, of an operator with several outputs: let (large, small) = ..;");
                     return;
                 };
-                let binding = Some(name.ident.clone());
-                if let Some(before) = self.streams.iter().find(|stream| **stream == name.ident) {
-                    let before = before.to_string();
-                    self.errors
-                        .at(&name.ident, format!("stream `{before}` is bound twice"))
-                        .help("give the second one another name: names are what uids are made of");
-                    return;
+                for name in binding.names() {
+                    if let Some(before) = self.streams.iter().find(|stream| *stream == name) {
+                        let before = before.to_string();
+                        self.errors
+                            .at(name, format!("stream `{before}` is bound twice"))
+                            .help("give the second one another name: names are what uids are made of");
+                        return;
+                    }
+                    self.streams.push(name.clone());
                 }
-                self.streams.push(name.ident.clone());
-                self.statements.push(Statement::Streams(Box::new(Streams { binding, chain, tail: false })));
+                self.statements.push(Statement::Streams(Box::new(Streams {
+                    binding: Some(binding),
+                    chain,
+                    tail: false,
+                })));
             }
             Stmt::Expr(expression, semicolon) => match self.chain(expression) {
                 Some(chain) => {

@@ -9,7 +9,7 @@ mod setting;
 mod signature;
 pub(crate) mod span;
 
-pub(crate) use body::{Call, Chain, Root, Statement, Streams, is_source};
+pub(crate) use body::{Bound, Call, Chain, Root, Statement, Streams, is_source};
 pub(crate) use checkpoint::{Checkpoint, Compression, Retention};
 pub(crate) use locals::{Local, bound, mentioned};
 pub(crate) use options::{Guarantee, Mode, Options, Policy, Time, choose, integer};

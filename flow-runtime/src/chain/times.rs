@@ -20,6 +20,7 @@ use crate::{
     time::{Clock, Timestamp, Watermark},
     watermark::{Generating, Mark, Minimum, Signal, WaitingClock},
     window::{Turn, lent::WindowPort},
+    worker::Control,
 };
 
 /// What follows a window: advances it, if there is a new watermark, and emits what has fired.
@@ -45,22 +46,34 @@ pub(crate) struct Firing {
     pub(crate) run: WatermarkLoop,
 }
 
-/// Counts the records that came when all of their windows were over.
+/// Counts the records that came when all of their windows were over: those that are dropped, and those that go to the
+/// late output.
 pub(crate) struct Late {
-    pub(crate) total: Arc<AtomicU64>,
-    pub(crate) seen: u64,
+    dropped: Arc<AtomicU64>,
+    dropped_so_far: u64,
+    output: Arc<AtomicU64>,
+    output_so_far: u64,
 }
 
 impl Late {
-    /// `late` have come so far. As with records that are skipped, the log says so at each power of two.
-    fn see(&mut self, late: u64, uid: &str) {
-        if late > self.seen {
-            self.total.fetch_add(late - self.seen, Ordering::Relaxed);
-            if self.seen.checked_ilog2() < late.checked_ilog2() {
+    pub(crate) fn of(control: &Control, uid: &str) -> Self {
+        let (dropped, output) = (control.late(uid), control.late_output(uid));
+        Late { dropped, dropped_so_far: 0, output, output_so_far: 0 }
+    }
+
+    /// What has come so far. As with records that are skipped, the log says so at each power of two.
+    fn see(&mut self, port: &dyn WindowPort, uid: &str) {
+        let (late, before) = (port.late(), self.dropped_so_far);
+        if late > before {
+            self.dropped.fetch_add(late - before, Ordering::Relaxed);
+            if before.checked_ilog2() < late.checked_ilog2() {
                 tracing::warn!(operator = uid, late, "dropped records that came after their window was over");
             }
-            self.seen = late;
+            self.dropped_so_far = late;
         }
+        let output = port.late_output();
+        self.output.fetch_add(output - self.output_so_far, Ordering::Relaxed);
+        self.output_so_far = output;
     }
 }
 
@@ -197,7 +210,7 @@ impl Times {
                 .map_err(|error| work.place(error, Some("a result of a window".to_owned())))?;
             firing.reached = firing.reached.max(new);
             firing.before_end = firing.before_end.max(new.filter(|new| *new < Watermark::MAX));
-            firing.late.see(firing.port.late(), &work.uids[firing.operator]);
+            firing.late.see(&*firing.port, &work.uids[firing.operator]);
         }
         Ok(())
     }

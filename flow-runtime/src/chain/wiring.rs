@@ -492,7 +492,7 @@ impl Chain<'_> {
         if let Some(watermark) = reached {
             port.restore(watermark);
         }
-        let late = Late { total: self.wiring.environment.control.late(&uid), seen: 0 };
+        let late = Late::of(&self.wiring.environment.control, &uid);
         let (operator, origin) = (self.base + operator, origin.map(|operator| self.base + operator));
         let run: WatermarkLoop = Box::new(run);
         self.firings.push(Firing { operator, origin, reached, before_end: reached, port, late, run });

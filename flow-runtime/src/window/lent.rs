@@ -50,6 +50,25 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         self.add(key, time, record).map(drop)
     }
 
+    /// As [`put`](Self::put), but gives back a record that is late for all of its windows: it goes to the late output
+    /// and does not count as dropped.
+    ///
+    /// # Errors
+    /// Those of the user's functions.
+    #[inline(always)]
+    pub fn put_or_return<Q: Key<Stored = K>>(
+        &mut self,
+        key: &Q,
+        time: Timestamp,
+        record: In,
+    ) -> Result<Option<In>, BoxError> {
+        let late = self.add(key, time, record)?;
+        if late.is_some() {
+            self.goes_to_late_output();
+        }
+        Ok(late)
+    }
+
     /// Lets some windows fire. Returns false when nothing is left to do; otherwise there may be
     /// [results](Self::fired).
     ///
@@ -86,8 +105,10 @@ pub trait WindowPort {
     fn clock(&self, now: Timestamp);
     /// When the clock makes something due.
     fn next_timer(&self) -> Option<Timestamp>;
-    /// How many records were late for all of their windows.
+    /// How many records were late for all of their windows, and dropped.
     fn late(&self) -> u64;
+    /// How many went to the late output instead.
+    fn late_output(&self) -> u64;
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In, S> {
@@ -114,6 +135,10 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In
 
     fn late(&self) -> u64 {
         self.counters().late_dropped
+    }
+
+    fn late_output(&self) -> u64 {
+        self.counters().late_output
     }
 }
 

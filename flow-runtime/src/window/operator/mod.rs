@@ -198,6 +198,14 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         }
     }
 
+    /// The record that was late just now is not dropped.
+    #[cold]
+    pub(in crate::window) fn goes_to_late_output(&mut self) {
+        let counters = &mut self.core.firing.counters;
+        counters.late_dropped -= 1;
+        counters.late_output += 1;
+    }
+
     /// The time of a record: in processing time, that of this batch.
     #[inline(always)]
     fn time(&self, timestamp: Timestamp) -> Timestamp {

@@ -1,0 +1,5 @@
+//! Operators with several outputs, and process functions: pipelines at several parallelisms, with exact outputs.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod outputs;

@@ -1,0 +1,10 @@
+use flow::{Split2, collection::range, file, pipeline};
+
+#[pipeline]
+fn p() {
+    source(range(0..9)).split(|n| if n < 5 { Split2::First(n) } else { Split2::Second(n) }).map(|n| n + 1).sink(file::to_lines("out"));
+}
+
+fn main() {
+    flow::run(p);
+}
