@@ -574,12 +574,12 @@ fn late_records_go_to_the_late_output_with_their_time() {
         let all = counts.iter().flat_map(|((sensor, start), n)| (1..=*n).map(|i| (*sensor, *start, i)));
         assert_eq!(again.sorted(), all.collect::<Vec<_>>(), "{parallelism}");
         let of = |counts: &BTreeMap<String, u64>, uid: &str| counts.get(uid).copied().unwrap_or_default();
-        assert_eq!(of(&summary.late_output, "counts.window"), expected_late.len() as u64, "{summary:?}");
-        assert_eq!(of(&summary.late, "counts.window"), 0);
-        assert_eq!(of(&summary.late_output, "all.window_all"), 0);
-        assert!(of(&summary.late, "all.window_all") > 5, "{summary:?}");
+        assert_eq!(of(&summary.late_output, "readings.window"), expected_late.len() as u64, "{summary:?}");
+        assert_eq!(of(&summary.late, "readings.window"), 0);
+        assert_eq!(of(&summary.late_output, "readings.window_all"), 0);
+        assert!(of(&summary.late, "readings.window_all") > 5, "{summary:?}");
         let texts =
-            of(&summary.late_output, "highest.window") + of(&summary.late_output, "late_of_all.window_all");
+            of(&summary.late_output, "readings.window-2") + of(&summary.late_output, "readings.window_all-2");
         assert_eq!(too_late.len() as u64, texts);
         assert!(texts > 5);
         let whole = |text: &String| readings.iter().any(|(time, _, n)| *text == format!("{time} {n}"));

@@ -230,7 +230,8 @@ async fn read<S: Source>(
         };
         let progress = loop {
             tokio::select! {
-                progress = reader.fetch(&mut fetched), if !idle => break progress?,
+                // Nothing more is read of what has to wait.
+                biased;
                 // The feed lives as long as this task.
                 Ok(()) = pauses.changed() => {
                     let paused = pauses.borrow_and_update().clone();
@@ -241,6 +242,7 @@ async fn read<S: Source>(
                     reader.add_splits(splits).await?;
                     idle = false;
                 }
+                progress = reader.fetch(&mut fetched), if !idle => break progress?,
             }
         };
         let finished = progress == Progress::Finished;
