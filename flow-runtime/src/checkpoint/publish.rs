@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use object_store::{Error as ObjectError, ObjectStore, PutMode};
+use object_store::{Error as ObjectError, ObjectStore, ObjectStoreExt, PutMode};
 use tokio::runtime::Handle;
 
 use super::{
@@ -58,6 +58,24 @@ impl Store {
             }
             Err(e) => Err(CheckpointError::io("write", path, e)),
         }
+    }
+
+    /// Copies a checkpoint with all its files into another store.
+    ///
+    /// # Errors
+    /// When a file is missing, or one of the stores refuses.
+    pub(crate) async fn copy_checkpoint(
+        &self,
+        manifest: &Manifest,
+        to: &Store,
+    ) -> Result<(), CheckpointError> {
+        for file in manifest.files() {
+            let missing = || CheckpointError::damaged(&file.path, Damage::Missing);
+            let bytes = self.read(&file.path).await?.ok_or_else(missing)?;
+            let written = to.inner.objects.put(&to.path(&file.path)?, bytes.into()).await;
+            written.map_err(|e| CheckpointError::io("write", &file.path, e))?;
+        }
+        to.put_manifest(manifest).await
     }
 
     /// All checkpoints, newest first; those whose manifest is damaged, or of a later format, with the reason.

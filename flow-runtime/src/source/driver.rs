@@ -247,6 +247,11 @@ where
             };
             return Err(work.place(error, record));
         }
+        if let Some(watermark) = fetched.batch.watermark() {
+            for generators in &self.generators {
+                fetched.advanced.iter().for_each(|split| generators.promised(&split.id(), watermark));
+            }
+        }
         for split in fetched.advanced.drain(..) {
             if split.is_finished() {
                 self.generators.iter().for_each(|generators| generators.finished(&split.id()));

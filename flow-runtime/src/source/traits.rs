@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::error::BoxError;
+use crate::{error::BoxError, time::Watermark};
 
 /// A part of a source that is read independently of the others, together with the position up to which it has
 /// been read: a file and a byte offset, a Kafka partition and the next offset.
@@ -52,6 +52,13 @@ pub trait Batch: Send + 'static {
     /// Where the `index`-th record (from 0) of this batch came from, for error messages: `line 17 of /data/a.txt`.
     fn describe(&self, index: u64) -> Option<String> {
         let _ = index;
+        None
+    }
+
+    /// What the source itself knows of event time: once these records are read, no record at or before this time is
+    /// left in the splits that the batch advances. Holds for a `.watermarks(..)` that follows the source without an
+    /// exchange in between, whatever its strategy. Most sources know nothing of it.
+    fn watermark(&self) -> Option<Watermark> {
         None
     }
 

@@ -254,6 +254,8 @@ pub(crate) trait Generating {
     fn begin(&self, batch: Option<&SplitRuns>, now: Duration);
     /// Which splits are to wait for others; `None` where none ever are.
     fn align(&self, now: Duration) -> Option<Waiting>;
+    /// The source knows how far event time has come in a split.
+    fn promised(&self, split: &str, watermark: Watermark);
     /// A split is read to its end.
     fn finished(&self, split: &str);
     /// All input is read.
@@ -349,6 +351,17 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
         let splits: BTreeSet<String> = splits.map(|(split, _)| split.clone()).collect();
         let all = !splits.is_empty() && splits.len() == stamping.by_split.len();
         Some(Waiting { splits, all })
+    }
+
+    fn promised(&self, split: &str, watermark: Watermark) {
+        let mut stamping = self.0.borrow_mut();
+        let Some(&group) = stamping.by_split.get(split) else { return };
+        // Of several splits together, one alone does not tell.
+        if let Some(Some(group)) = stamping.groups.get_mut(group)
+            && group.splits == 1
+        {
+            group.watermark = group.watermark.max(Some(watermark));
+        }
     }
 
     fn finished(&self, split: &str) {
@@ -475,6 +488,18 @@ mod tests {
         generators.end();
         assert_eq!(watermark(&generators), Some(Watermark::MAX));
         assert_eq!(generators.reached(), at(10_999));
+    }
+
+    #[test]
+    fn what_the_source_knows_of_a_split_counts_for_it_alone() {
+        let generators = generators(monotonous(), &["a", "b"]);
+        read(&generators, "a", &[50], NOW);
+        generators.promised("b", Watermark::new(Timestamp::from_millis(30)));
+        assert_eq!(generators.mark(NOW).watermark, Some(Watermark::new(Timestamp::from_millis(30))));
+        generators.promised("b", Watermark::new(Timestamp::from_millis(20)));
+        generators.promised("c", Watermark::MAX);
+        generators.promised("b", Watermark::new(Timestamp::from_millis(90)));
+        assert_eq!(generators.mark(NOW).watermark, Some(Watermark::new(Timestamp::from_millis(49))));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::Thread,
@@ -12,7 +12,7 @@ use std::{
 use tokio::sync::mpsc;
 
 use super::Alarm;
-use crate::{checkpoint::CheckpointId, error::Error};
+use crate::{checkpoint::CheckpointId, error::Error, time::Listener};
 
 /// How an attempt ends when nothing fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub(crate) struct Last {
 pub(crate) enum Event {
     /// The job wants to end.
     Ending,
+    /// Somebody wants a checkpoint now.
+    Asked,
     /// The manifest is written. Of each checkpoint either this or the next is said, once.
     Completed(CheckpointId),
     /// It will not complete, and why.
@@ -53,6 +55,8 @@ pub(crate) struct Control {
     /// How many checkpoints have failed: when it grows, operators look whether one of theirs has.
     failures: AtomicU64,
     events: mpsc::UnboundedSender<Event>,
+    /// Is told that something has happened to a checkpoint.
+    observer: OnceLock<Listener>,
 }
 
 /// How checkpoints ended.
@@ -108,6 +112,7 @@ impl Control {
             checkpoints: Mutex::new(Outcomes { complete: restored, ..Outcomes::default() }),
             failures: AtomicU64::new(0),
             events,
+            observer: OnceLock::new(),
         };
         (control, receiver)
     }
@@ -159,6 +164,21 @@ impl Control {
         let _ = self.events.send(event);
     }
 
+    /// Asks for a checkpoint now.
+    pub(crate) fn ask(&self) {
+        self.tell(Event::Asked);
+    }
+
+    /// Whom to tell when a checkpoint has ended, well or not.
+    pub(crate) fn observe(&self, observer: Listener) {
+        let _ = self.observer.set(observer);
+    }
+
+    /// The newest complete checkpoint.
+    pub(crate) fn complete(&self) -> CheckpointId {
+        self.outcomes().complete
+    }
+
     /// Whether the job wants to end, so that there is nothing more to read.
     pub(crate) fn ending(&self) -> bool {
         self.ending.load(Ordering::Relaxed)
@@ -202,6 +222,8 @@ impl Control {
         // All operators have passed it, so nobody asks for what was before it.
         outcomes.failed.retain(|failed| *failed > checkpoint);
         self.tell(Event::Completed(checkpoint));
+        drop(outcomes);
+        self.observed();
         true
     }
 
@@ -219,6 +241,13 @@ impl Control {
         }
         // Whoever waits for a part of it need not any more.
         self.wake();
+        self.observed();
+    }
+
+    fn observed(&self) {
+        if let Some(observer) = self.observer.get() {
+            observer();
+        }
     }
 
     /// Gives every chain a turn.

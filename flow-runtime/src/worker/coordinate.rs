@@ -57,6 +57,7 @@ pub(super) async fn coordinate(
                 match event {
                     None => return,
                     Some(Event::Ending) => coordinator.on_final(now),
+                    Some(Event::Asked) => coordinator.on_request(now),
                     Some(Event::Completed(id)) => coordinator.on_completed(id, now),
                     Some(Event::Failed(id, why)) => {
                         let decision = coordinator.on_failed(id, now);

@@ -24,6 +24,7 @@ pub(crate) use dry::{desks, warnings};
 pub(crate) use panics::in_user_code;
 pub use restart::Restart;
 pub(crate) use shared::Shared;
+pub(crate) use supervise::Observed;
 pub(crate) use supervise::io_runtime;
 pub use supervise::{Stop, Summary, run, run_on, run_until};
 pub(crate) use tries::Tries;

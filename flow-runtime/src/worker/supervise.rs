@@ -5,8 +5,8 @@ use std::{
     fmt,
     hash::{BuildHasher, Hasher},
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -76,10 +76,23 @@ impl fmt::Debug for Stop {
     }
 }
 
+/// Is told at the beginning of each attempt, and whenever a checkpoint has ended.
+pub(crate) type Observer = Arc<dyn Fn(Observed) + Send + Sync>;
+
+/// What a job does while it is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Observed {
+    Attempt,
+    Checkpoint,
+}
+
 #[derive(Default)]
 struct StopState {
     requests: AtomicUsize,
+    /// Whether it must end without any order.
+    killed: AtomicBool,
     running: Mutex<Option<Arc<Control>>>,
+    observer: OnceLock<Observer>,
 }
 
 impl Stop {
@@ -97,12 +110,42 @@ impl Stop {
     }
 
     fn watch(&self, control: Option<&Arc<Control>>) {
+        if let (Some(control), Some(observer)) = (control, self.0.observer.get()) {
+            observer(Observed::Attempt);
+            let observer = Arc::clone(observer);
+            control.observe(Arc::new(move || observer(Observed::Checkpoint)));
+        }
         *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) = control.cloned();
         // The request may have come just before.
         if let Some(control) = control.filter(|_| self.requested()) {
-            control.stop();
+            if self.0.killed.load(Ordering::SeqCst) { control.fail(killed()) } else { control.stop() }
         }
     }
+
+    /// For a test that drives the job.
+    pub(crate) fn observed_by(observer: Observer) -> Self {
+        let stop = Stop::default();
+        let _ = stop.0.observer.set(observer);
+        stop
+    }
+
+    /// The attempt that runs now.
+    pub(crate) fn running(&self) -> Option<Arc<Control>> {
+        self.0.running.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends the job as a crash would, without a checkpoint and without another attempt.
+    pub(crate) fn kill(&self) {
+        self.0.killed.store(true, Ordering::SeqCst);
+        self.0.requests.fetch_add(1, Ordering::SeqCst);
+        if let Some(control) = self.running() {
+            control.fail(killed());
+        }
+    }
+}
+
+fn killed() -> Error {
+    Error::Config("the job was killed".to_owned())
 }
 
 /// Runs a job in this process until it ends.

@@ -61,6 +61,10 @@ impl Parts {
 impl Subtask {
     /// The end of an epoch: begins the snapshot, has it written elsewhere, and goes on.
     pub(super) fn barrier(&mut self, source: Option<&dyn SourceDriver>, last: bool) -> Result<(), Error> {
+        // Where time moves when it is told to, what it has made due belongs to what was before the barrier.
+        if self.environment.clock.is_manual() && self.times.is_some() {
+            self.send()?;
+        }
         let checkpoint = self.epoch;
         let mut parts = Vec::new();
         if let Some(driver) = source {
