@@ -26,7 +26,7 @@ pub(super) fn windows(graph: &Graph, errors: &mut Errors) {
         let Some(input) = input else { continue };
         // What is wrong with the keys is said elsewhere.
         let stream = match graph.nodes[input].kind {
-            Kind::KeyBy => graph.nodes[input].inputs.first().copied().unwrap_or(input),
+            Kind::KeyBy | Kind::Global => graph.nodes[input].inputs.first().copied().unwrap_or(input),
             _ => input,
         };
         let Some(without) = graph.timeless(input) else { continue };
