@@ -22,6 +22,10 @@ pub(crate) enum Kind {
     Count,
     /// Gives records their event time.
     Watermarks,
+    /// A function of the user's own, with up to two outputs.
+    Process,
+    /// The same on a keyed stream, with state and timers.
+    KeyedProcess,
     /// A window of each key, with what is computed of it.
     Window,
     /// A window of all records.
@@ -29,6 +33,8 @@ pub(crate) enum Kind {
     Union,
     /// Pairs of the records of two keyed streams, in windows or by the distance of their times.
     Join,
+    /// Each record with the one of its key in a stream that is kept everywhere.
+    BroadcastJoin,
     Rebalance,
     Rescale,
     Broadcast,
@@ -96,12 +102,19 @@ pub(crate) const OPERATORS: &[Operator] = &[
     ),
     row("window", Kind::Window, &[Arg::Value], ".window(tumbling(\"10s\"))"),
     row("window_all", Kind::WindowAll, &[Arg::Value], ".window_all(tumbling(\"10s\"))"),
+    row("process", Kind::Process, &[Arg::Value], ".process(function)"),
     row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
     row("join", Kind::Join, &[Arg::Stream], ".join(other.key_by(|record| ..))"),
     row("left_join", Kind::Join, &[Arg::Stream], ".left_join(other.key_by(|record| ..))"),
     row("right_join", Kind::Join, &[Arg::Stream], ".right_join(other.key_by(|record| ..))"),
     row("full_join", Kind::Join, &[Arg::Stream], ".full_join(other.key_by(|record| ..))"),
     row("interval_join", Kind::Join, &[Arg::Stream], ".interval_join(other.key_by(|record| ..))"),
+    row(
+        "broadcast_join",
+        Kind::BroadcastJoin,
+        &[Arg::Stream, Arg::Function(1), Arg::Function(1)],
+        ".broadcast_join(other, |record| .., |other| ..).with(|record, other| ..)",
+    ),
     row("rebalance", Kind::Rebalance, &[], ".rebalance()"),
     row("rescale", Kind::Rescale, &[], ".rescale()"),
     row("broadcast", Kind::Broadcast, &[], ".broadcast()"),
@@ -196,6 +209,7 @@ impl Kind {
             Kind::Source => "source",
             Kind::Part => "part",
             Kind::Branch => "branch",
+            Kind::KeyedProcess => "process",
             Kind::Input => "input",
             kind => {
                 OPERATORS.iter().find(|operator| operator.kind == kind).map_or("", |operator| operator.name)
@@ -205,7 +219,7 @@ impl Kind {
 
     /// Whether it keeps state of each key, and so needs a keyed stream.
     pub(crate) fn keyed(self) -> bool {
-        matches!(self, Kind::Window | Kind::Join) || self.aggregate()
+        matches!(self, Kind::Window | Kind::Join | Kind::KeyedProcess) || self.aggregate()
     }
 
     /// Whether it has two inputs, whose records may be of different types.
@@ -216,7 +230,12 @@ impl Kind {
     /// a closure of its own behind both. What another operator of the kind needs: a row in [`OPERATORS`] with an
     /// [`Arg::Stream`], its handle in `expand::chain::handles`, and a body for that closure in `expand::chain::chain`.
     pub(crate) fn two_inputs(self) -> bool {
-        matches!(self, Kind::Join)
+        matches!(self, Kind::Join | Kind::BroadcastJoin)
+    }
+
+    /// Whether it is a function of the user's own.
+    pub(crate) fn processes(self) -> bool {
+        matches!(self, Kind::Process | Kind::KeyedProcess)
     }
 
     /// Whether it is a window, of a key or of all records.

@@ -27,6 +27,7 @@ impl Node {
             {
                 2..=2
             }
+            Kind::Process | Kind::KeyedProcess => 1..=2,
             _ => 1..=1,
         }
     }

@@ -135,7 +135,7 @@ impl Times {
             generators.port.tick(now);
         }
         for firing in &self.firings {
-            firing.port.clock(now);
+            firing.port.tell_time(now);
         }
     }
 

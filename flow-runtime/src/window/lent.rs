@@ -28,13 +28,16 @@ impl Turn {
     }
 
     /// The new watermark, if there is one, until it is [done](Self::done).
-    #[allow(dead_code)]
     pub(crate) fn watermark(&self) -> Option<Watermark> {
         self.watermark
     }
 
+    /// What the clock says, unless that is [done](Self::done).
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.now
+    }
+
     /// All that the new watermark makes due has come out.
-    #[allow(dead_code)]
     pub(crate) fn done(&mut self) {
         self.watermark = None;
     }
@@ -100,15 +103,21 @@ pub trait WindowPort {
     /// Goes on where a checkpoint was.
     fn restore(&self, watermark: Watermark);
     /// Whether windows are in processing time.
-    fn by_clock(&self) -> bool;
+    fn by_clock(&self) -> bool {
+        false
+    }
     /// The time of the records that come.
-    fn clock(&self, now: Timestamp);
+    fn tell_time(&self, now: Timestamp) {
+        let _ = now;
+    }
     /// When the clock makes something due.
     fn next_timer(&self) -> Option<Timestamp>;
     /// How many records were late for all of their windows, and dropped.
     fn late(&self) -> u64;
     /// How many went to the late output instead.
-    fn late_output(&self) -> u64;
+    fn late_output(&self) -> u64 {
+        0
+    }
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In, S> {
@@ -123,7 +132,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In
         <S::Assigner as Windowing>::BY_CLOCK
     }
 
-    fn clock(&self, now: Timestamp) {
+    fn tell_time(&self, now: Timestamp) {
         if <S::Assigner as Windowing>::BY_CLOCK {
             self.set_processing_time(now);
         }

@@ -17,9 +17,9 @@ pub(crate) mod lent;
 mod operator;
 mod spec;
 mod state;
-mod timers;
 pub mod trigger;
 
+use crate::timers;
 pub use aggregate::Aggregate;
 pub use assign::{
     Assigner, ByClock, Count, Gap, Global, Session, SessionGap, Sliding, SlidingCount, SlidingWindows,
@@ -28,6 +28,7 @@ pub use assign::{
 };
 pub use bounds::{Bounds, GlobalWindow, Window};
 pub use evict::Evictor;
+pub(crate) use lent::WindowPort;
 pub use lent::{Records, Turn};
 pub use operator::{Counters, Fired, Windows, WindowsMut};
 pub(crate) use spec::check;
@@ -36,4 +37,4 @@ pub use state::KeyWindows;
 pub use trigger::{Trigger, TriggerContext, TriggerResult};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
