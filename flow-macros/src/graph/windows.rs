@@ -53,13 +53,7 @@ impl Builder {
         self.value(node, "a time alone does not say what windows there are", &meant, ")");
         let Some(assigner) = node.arguments.pop() else { return };
         let all = node.kind == Kind::WindowAll;
-        let mut window = Window::of(assigner, all, self.graph.options.time == Time::Processing);
-        if let (Some(span), true) = (called(&window.assigner, "processing_time"), window.of_number()) {
-            self.errors
-                .at_span(span, "`processing_time` of windows that go by the number of records")
-                .help("remove it");
-            window.by_clock = false;
-        }
+        let window = Window::of(assigner, all, self.graph.options.time == Time::Processing);
         node.window = Some(Box::new(window));
     }
 
