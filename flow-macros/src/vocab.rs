@@ -26,6 +26,14 @@ pub(crate) enum Kind {
     Process,
     /// The same on a keyed stream, with state and timers.
     KeyedProcess,
+    /// Two streams, of which a function of the user's own makes something; which one decides on the kind that follows.
+    Connect,
+    /// Of two streams without keys.
+    CoProcess,
+    /// Of two keyed streams.
+    KeyedCoProcess,
+    /// Of a keyed and a broadcast stream.
+    BroadcastProcess,
     /// A window of each key, with what is computed of it.
     Window,
     /// A window of all records.
@@ -103,6 +111,7 @@ pub(crate) const OPERATORS: &[Operator] = &[
     row("window", Kind::Window, &[Arg::Value], ".window(tumbling(\"10s\"))"),
     row("window_all", Kind::WindowAll, &[Arg::Value], ".window_all(tumbling(\"10s\"))"),
     row("process", Kind::Process, &[Arg::Value], ".process(function)"),
+    row("connect", Kind::Connect, &[Arg::Stream], ".connect(other).process(function)"),
     row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
     row("join", Kind::Join, &[Arg::Stream], ".join(other.key_by(|record| ..))"),
     row("left_join", Kind::Join, &[Arg::Stream], ".left_join(other.key_by(|record| ..))"),
@@ -210,6 +219,7 @@ impl Kind {
             Kind::Part => "part",
             Kind::Branch => "branch",
             Kind::KeyedProcess => "process",
+            Kind::CoProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess => "connect",
             Kind::Input => "input",
             kind => {
                 OPERATORS.iter().find(|operator| operator.kind == kind).map_or("", |operator| operator.name)
@@ -219,7 +229,10 @@ impl Kind {
 
     /// Whether it keeps state of each key, and so needs a keyed stream.
     pub(crate) fn keyed(self) -> bool {
-        matches!(self, Kind::Window | Kind::Join | Kind::KeyedProcess) || self.aggregate()
+        matches!(
+            self,
+            Kind::Window | Kind::Join | Kind::KeyedProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess
+        ) || self.aggregate()
     }
 
     /// Whether it has two inputs, whose records may be of different types.
@@ -230,12 +243,17 @@ impl Kind {
     /// a closure of its own behind both. What another operator of the kind needs: a row in [`OPERATORS`] with an
     /// [`Arg::Stream`], its handle in `expand::chain::handles`, and a body for that closure in `expand::chain::chain`.
     pub(crate) fn two_inputs(self) -> bool {
-        matches!(self, Kind::Join | Kind::BroadcastJoin)
+        matches!(self, Kind::Join | Kind::BroadcastJoin | Kind::Connect) || self.connects()
     }
 
     /// Whether it is a function of the user's own.
     pub(crate) fn processes(self) -> bool {
-        matches!(self, Kind::Process | Kind::KeyedProcess)
+        matches!(self, Kind::Process | Kind::KeyedProcess) || self.connects()
+    }
+
+    /// Whether it is such a function of two streams.
+    pub(crate) fn connects(self) -> bool {
+        matches!(self, Kind::CoProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess)
     }
 
     /// Whether it is a window, of a key or of all records.

@@ -51,7 +51,7 @@ pub(crate) fn skips(node: &Node, usual: Policy) -> bool {
 /// A policy where nothing can fail is a misunderstanding.
 pub(super) fn policies(graph: &Graph, errors: &mut Errors) {
     for node in &graph.nodes {
-        let may = may_fail(node.kind) || matches!(node.kind, Kind::Process | Kind::KeyedProcess);
+        let may = may_fail(node.kind) || node.kind.processes();
         if node.on_error.is_some() && !may {
             errors
                 .at_span(node.on_error_span.unwrap_or(node.span), format!("`on_error` after `{}`, which has no closure that may fail", node.kind.name()))

@@ -314,7 +314,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let body = match graph.nodes[id].kind {
             kind if kind.window() => finish.fired(id),
             Kind::Join => finish.joined(id),
-            Kind::KeyedProcess => finish.processed(id),
+            kind if kind.processes() => finish.processed(id),
             _ => finish.results(id),
         };
         deferred.append(&mut finish.deferred);
@@ -375,7 +375,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         others
             .extend(finishes[i + 1..].iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
         let kind = graph.nodes[*id].kind;
-        if kind.window() || matches!(kind, Kind::Join | Kind::KeyedProcess) {
+        if kind.window() || kind == Kind::Join || kind.processes() {
             let turn = local("turn");
             let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
             let (local_index, origin) = (syn::Index::from(*id), origin(graph, chain.root, *id));
@@ -470,8 +470,8 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             }
             kind if kind.window() => handles.extend(window::make(graph, id, &variable)),
             Kind::Join => handles.extend(join::make(graph, id, &variable)),
+            kind if kind.processes() => handles.extend(process::make(graph, id, &variable)),
             Kind::BroadcastJoin => handles.extend(join::make_broadcast(graph, id, &variable)),
-            Kind::Process | Kind::KeyedProcess => handles.extend(process::make(graph, id, &variable)),
             kind if kind.keyed() => {
                 let keyed = local_at("keyed", node.span);
                 handles.extend(quote!(let #name = #variable.#keyed(#local_index);));
@@ -495,7 +495,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
     }
     for id in dedup(seen) {
         let node = &graph.nodes[id];
-        if matches!(node.kind, Kind::Sink | Kind::Process | Kind::KeyedProcess) {
+        if node.kind == Kind::Sink || node.kind.processes() {
             continue;
         }
         for (i, argument) in node.arguments.iter().enumerate() {

@@ -31,6 +31,7 @@ impl Loop<'_> {
         match (self.graph.nodes[id].kind, side) {
             (Kind::BroadcastJoin, 0) => self.look_up(id),
             (Kind::BroadcastJoin, _) => self.keep(id),
+            (Kind::CoProcess, _) | (Kind::BroadcastProcess, 1) => self.put_unkeyed(id, side),
             _ => {
                 // The key is made where the state is.
                 self.operators.extend(self.graph.nodes[id].inputs.get(side));
@@ -65,6 +66,6 @@ impl Loop<'_> {
     }
 }
 
-fn put_name(side: usize, span: proc_macro2::Span) -> Ident {
+pub(super) fn put_name(side: usize, span: proc_macro2::Span) -> Ident {
     local_at(if side == 0 { "put_left" } else { "put_right" }, span)
 }

@@ -6,6 +6,7 @@ use syn::Index;
 
 use super::{
     chain::{Loop, skipped_name},
+    inputs::put_name,
     operator::{REC, TIME, handle_name},
 };
 use crate::{
@@ -20,7 +21,13 @@ pub(super) fn make(graph: &Graph, id: NodeId, variable: &Ident) -> TokenStream {
     let node = &graph.nodes[id];
     let Some(function) = node.arguments.first() else { return TokenStream::new() };
     let (handle, index, timed) = (handle_name(graph, id), Index::from(id), graph.takes_time(id));
-    let kind = if node.kind == Kind::KeyedProcess { "keyed_process" } else { "process" };
+    let kind = match node.kind {
+        Kind::KeyedProcess => "keyed_process",
+        Kind::CoProcess => "co_process",
+        Kind::KeyedCoProcess => "keyed_co_process",
+        Kind::BroadcastProcess => "broadcast_process",
+        _ => "process",
+    };
     let add = match node.named {
         Some(_) => method(kind, node.span),
         // Where one name is all that there is, a second output would be lost.
@@ -60,6 +67,26 @@ impl Loop<'_> {
         }
     }
 
+    /// Gives the record of one of two streams to a function, by no key.
+    pub(super) fn put_unkeyed(&mut self, id: NodeId, side: usize) -> TokenStream {
+        self.deferred.push(id);
+        let handle = self.handle(id);
+        let node = &self.graph.nodes[id];
+        let (private, at, operator) = (private(), local("at"), self.index(id));
+        let (record, bare, put) =
+            (local_at("record", node.span), method("bare", node.span), put_name(side, node.span));
+        // What was broadcast belongs to no time.
+        let time = (node.kind == Kind::CoProcess).then(|| {
+            let time = self.time_into(id);
+            quote!(#time,)
+        });
+        quote! {
+            let #record = #private::Owning::new(#REC).#bare();
+            #at.enter(#operator);
+            #at.check(#handle.#put(#time #record))?;
+        }
+    }
+
     /// Gives the record to a function without key, and goes on with what it emits.
     pub(super) fn process(&mut self, id: NodeId) -> TokenStream {
         let handle = self.handle(id);
@@ -77,7 +104,7 @@ impl Loop<'_> {
         }
     }
 
-    /// What a keyed function has emitted for records and timers.
+    /// What a function has emitted for records of a key and timers, or for those of two streams.
     pub(super) fn processed(&mut self, id: NodeId) -> TokenStream {
         let handle = self.handle(id);
         let (main, side) = self.outputs_of(id, &handle);

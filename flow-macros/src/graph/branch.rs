@@ -27,7 +27,7 @@ impl Node {
             {
                 2..=2
             }
-            Kind::Process | Kind::KeyedProcess => 1..=2,
+            kind if kind.processes() => 1..=2,
             _ => 1..=1,
         }
     }

@@ -100,6 +100,11 @@ impl Builder {
         let node = &self.graph.nodes[at];
         match &node.join {
             Some(join) => join.unfinished(node, &mut self.errors),
+            None if node.kind == Kind::Connect => {
+                self.errors
+                    .at_span(node.span, "connected streams of which nothing is made")
+                    .help("go on with `.process(function)`");
+            }
             None if node.kind == Kind::BroadcastJoin => {
                 self.errors
                     .at_span(node.span, "a join of which nothing is made")
@@ -201,6 +206,9 @@ impl Builder {
         }
         if self.unfinished(at) && self.graph.nodes[at].kind == Kind::BroadcastJoin {
             return self.broadcast_join(at, call);
+        }
+        if self.graph.nodes[at].kind == Kind::Connect {
+            return self.connected(at, call);
         }
         if BOUNDS.contains(&name.as_str()) {
             self.errors
@@ -315,6 +323,7 @@ impl Builder {
         match &node.join {
             Some(join) => !join.with,
             None if node.kind == Kind::BroadcastJoin => node.arguments.len() < 3,
+            None if node.kind == Kind::Connect => true,
             None => node.window.as_ref().is_some_and(|window| window.function.is_none()),
         }
     }

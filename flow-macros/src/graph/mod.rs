@@ -2,6 +2,7 @@
 
 mod branch;
 mod build;
+mod connect;
 mod inputs;
 mod join;
 mod time;

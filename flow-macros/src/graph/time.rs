@@ -33,7 +33,7 @@ impl Graph {
     /// The inputs whose event time is that of what comes out. What is kept everywhere for a join belongs to no time.
     fn timed_inputs(&self, node: NodeId) -> &[NodeId] {
         match self.nodes[node].kind {
-            Kind::BroadcastJoin => &self.nodes[node].inputs[..1],
+            Kind::BroadcastJoin | Kind::BroadcastProcess => &self.nodes[node].inputs[..1],
             _ => &self.nodes[node].inputs,
         }
     }
@@ -58,8 +58,8 @@ impl Graph {
         match self.nodes[node].kind {
             kind if kind.window() => !self.nodes[node].window.as_ref().is_some_and(|window| window.by_clock),
             // With time on one side only there is none at the other: neither edge carries it then.
-            Kind::Join | Kind::Process | Kind::KeyedProcess => {
-                self.nodes[node].inputs.iter().all(|input| self.has_time(*input))
+            kind if kind == Kind::Join || kind.processes() => {
+                self.timed_inputs(node).iter().all(|input| self.has_time(*input))
             }
             Kind::Watermarks | Kind::Part | Kind::Sink => false,
             _ => self.gives_time(node),

@@ -99,7 +99,7 @@ pub(crate) fn root_name(mut value: &Expr) -> Option<&Ident> {
 }
 
 /// Where a chain of methods calls this one.
-pub(super) fn called(mut value: &Expr, method: &str) -> Option<Span> {
+fn called(mut value: &Expr, method: &str) -> Option<Span> {
     while let Expr::MethodCall(call) = value {
         if call.method == method {
             return Some(call.method.span());

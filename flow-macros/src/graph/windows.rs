@@ -5,7 +5,7 @@ use syn::Expr;
 use super::{
     Node, NodeId, Window,
     build::{Builder, node_of, text},
-    window::{called, root_name},
+    window::root_name,
 };
 use crate::{
     diag::similar,
