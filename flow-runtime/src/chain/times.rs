@@ -67,7 +67,11 @@ impl Late {
         if late > before {
             self.dropped.fetch_add(late - before, Ordering::Relaxed);
             if before.checked_ilog2() < late.checked_ilog2() {
-                tracing::warn!(operator = uid, late, "dropped records that came after their window was over");
+                tracing::warn!(
+                    operator = uid,
+                    late,
+                    "dropped records that came too late for their window or join"
+                );
             }
             self.dropped_so_far = late;
         }
@@ -207,7 +211,7 @@ impl Times {
             let firing = &mut self.firings[i];
             let new = mark.watermark.filter(|new| firing.reached.is_none_or(|reached| *new > reached));
             work.run(|| (firing.run)(Turn::new(new, now)))
-                .map_err(|error| work.place(error, Some("a result of a window".to_owned())))?;
+                .map_err(|error| work.place(error, Some(firing.port.result().to_owned())))?;
             firing.reached = firing.reached.max(new);
             firing.before_end = firing.before_end.max(new.filter(|new| *new < Watermark::MAX));
             firing.late.see(&*firing.port, &work.uids[firing.operator]);

@@ -118,6 +118,10 @@ pub trait WindowPort {
     fn late_output(&self) -> u64 {
         0
     }
+    /// What it gives, for the errors of what follows.
+    fn result(&self) -> &'static str {
+        "a result of an operator that gives them later"
+    }
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In, S> {
@@ -148,6 +152,10 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In
 
     fn late_output(&self) -> u64 {
         self.counters().late_output
+    }
+
+    fn result(&self) -> &'static str {
+        "a result of a window"
     }
 }
 
