@@ -7,6 +7,7 @@ mod inputs;
 mod join;
 mod time;
 mod window;
+mod windows;
 
 pub(crate) use build::build;
 pub(crate) use join::{Join, Matching};
