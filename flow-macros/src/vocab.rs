@@ -22,11 +22,27 @@ pub(crate) enum Kind {
     Count,
     /// Gives records their event time.
     Watermarks,
-    /// A window with what is computed of it.
+    /// A function of the user's own, with up to two outputs.
+    Process,
+    /// The same on a keyed stream, with state and timers.
+    KeyedProcess,
+    /// Two streams, of which a function of the user's own makes something; which one decides on the kind that follows.
+    Connect,
+    /// Of two streams without keys.
+    CoProcess,
+    /// Of two keyed streams.
+    KeyedCoProcess,
+    /// Of a keyed and a broadcast stream.
+    BroadcastProcess,
+    /// A window of each key, with what is computed of it.
     Window,
+    /// A window of all records.
+    WindowAll,
     Union,
     /// Pairs of the records of two keyed streams, in windows or by the distance of their times.
     Join,
+    /// Each record with the one of its key in a stream that is kept everywhere.
+    BroadcastJoin,
     Rebalance,
     Rescale,
     Broadcast,
@@ -93,12 +109,21 @@ pub(crate) const OPERATORS: &[Operator] = &[
         ".watermarks(bounded(\"5s\"), |record| ..)",
     ),
     row("window", Kind::Window, &[Arg::Value], ".window(tumbling(\"10s\"))"),
+    row("window_all", Kind::WindowAll, &[Arg::Value], ".window_all(tumbling(\"10s\"))"),
+    row("process", Kind::Process, &[Arg::Value], ".process(function)"),
+    row("connect", Kind::Connect, &[Arg::Stream], ".connect(other).process(function)"),
     row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
     row("join", Kind::Join, &[Arg::Stream], ".join(other.key_by(|record| ..))"),
     row("left_join", Kind::Join, &[Arg::Stream], ".left_join(other.key_by(|record| ..))"),
     row("right_join", Kind::Join, &[Arg::Stream], ".right_join(other.key_by(|record| ..))"),
     row("full_join", Kind::Join, &[Arg::Stream], ".full_join(other.key_by(|record| ..))"),
     row("interval_join", Kind::Join, &[Arg::Stream], ".interval_join(other.key_by(|record| ..))"),
+    row(
+        "broadcast_join",
+        Kind::BroadcastJoin,
+        &[Arg::Stream, Arg::Function(1), Arg::Function(1)],
+        ".broadcast_join(other, |record| .., |other| ..).with(|record, other| ..)",
+    ),
     row("rebalance", Kind::Rebalance, &[], ".rebalance()"),
     row("rescale", Kind::Rescale, &[], ".rescale()"),
     row("broadcast", Kind::Broadcast, &[], ".broadcast()"),
@@ -125,17 +150,31 @@ pub(crate) const JOIN_MODIFIERS: &[&str] =
 pub(crate) const BOUNDS: &[&str] = &["between", "exclusive_lower", "exclusive_upper"];
 
 /// What can be said of a window before what is computed of it.
-pub(crate) const WINDOW_MODIFIERS: &[&str] = &["trigger", "evictor", "allowed_lateness"];
+pub(crate) const WINDOW_MODIFIERS: &[&str] = &["trigger", "evictor", "allowed_lateness", "late_output"];
 
 /// What can be computed of a window.
 pub(crate) const WINDOW_FUNCTIONS: &[WindowFunction] = &[
     window_function("aggregate", true, &[Arg::Value], ".aggregate(..)"),
     window_function("reduce", true, &[Arg::Function(2)], ".reduce(|a, b| ..)"),
+    window_function(
+        "fold",
+        true,
+        &[Arg::Value, Arg::Function(2)],
+        ".fold(initial, |accumulator, record| ..)",
+    ),
     window_function("process", false, &[Arg::Function(3)], ".process(|key, window, records| ..)"),
     window_function("count", true, &[], ".count()"),
     window_function("sum", true, &[Arg::Function(1)], ".sum(|record| ..)"),
     window_function("min", true, &[Arg::Function(1)], ".min(|record| ..)"),
     window_function("max", true, &[Arg::Function(1)], ".max(|record| ..)"),
+    window_function("min_by", true, &[Arg::Function(1)], ".min_by(|record| ..)"),
+    window_function("max_by", true, &[Arg::Function(1)], ".max_by(|record| ..)"),
+];
+
+/// What is given key, window and result has one parameter less where there is no key.
+pub(crate) const OF_ALL: &[(&str, &[Arg], &str)] = &[
+    ("process", &[Arg::Function(2)], ".process(|window, records| ..)"),
+    ("with", &[Arg::Function(2)], ".with(|window, result| ..)"),
 ];
 
 /// A row of [`WINDOW_FUNCTIONS`].
@@ -179,6 +218,8 @@ impl Kind {
             Kind::Source => "source",
             Kind::Part => "part",
             Kind::Branch => "branch",
+            Kind::KeyedProcess => "process",
+            Kind::CoProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess => "connect",
             Kind::Input => "input",
             kind => {
                 OPERATORS.iter().find(|operator| operator.kind == kind).map_or("", |operator| operator.name)
@@ -188,7 +229,10 @@ impl Kind {
 
     /// Whether it keeps state of each key, and so needs a keyed stream.
     pub(crate) fn keyed(self) -> bool {
-        matches!(self, Kind::Window | Kind::Join) || self.aggregate()
+        matches!(
+            self,
+            Kind::Window | Kind::Join | Kind::KeyedProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess
+        ) || self.aggregate()
     }
 
     /// Whether it has two inputs, whose records may be of different types.
@@ -199,7 +243,27 @@ impl Kind {
     /// a closure of its own behind both. What another operator of the kind needs: a row in [`OPERATORS`] with an
     /// [`Arg::Stream`], its handle in `expand::chain::handles`, and a body for that closure in `expand::chain::chain`.
     pub(crate) fn two_inputs(self) -> bool {
-        matches!(self, Kind::Join)
+        matches!(self, Kind::Join | Kind::BroadcastJoin | Kind::Connect) || self.connects()
+    }
+
+    /// Whether it is a function of the user's own.
+    pub(crate) fn processes(self) -> bool {
+        matches!(self, Kind::Process | Kind::KeyedProcess) || self.connects()
+    }
+
+    /// Whether it is such a function of two streams.
+    pub(crate) fn connects(self) -> bool {
+        matches!(self, Kind::CoProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess)
+    }
+
+    /// Whether it is a window, of a key or of all records.
+    pub(crate) fn window(self) -> bool {
+        matches!(self, Kind::Window | Kind::WindowAll)
+    }
+
+    /// Whether a checkpoint holds state of it.
+    pub(crate) fn stateful(self) -> bool {
+        self.keyed() || self.window()
     }
 
     /// Whether it is an aggregate of all records of a key.

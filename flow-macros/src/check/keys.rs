@@ -8,7 +8,9 @@ use crate::{
 
 /// State belongs to a key: without one there is nothing to sum per.
 pub(super) fn keyed_streams(graph: &Graph, errors: &mut Errors) {
-    for node in graph.nodes.iter().filter(|node| node.kind.keyed()) {
+    // What was broadcast is of no key.
+    let keyed = |kind: Kind| kind.keyed() && kind != Kind::BroadcastProcess;
+    for node in graph.nodes.iter().filter(|node| keyed(node.kind)) {
         let unkeyed = node.inputs.iter().position(|input| graph.nodes[*input].kind != Kind::KeyBy);
         let Some(side) = unkeyed else { continue };
         let (operator, stream) = (node.word(), graph.stream_name(node.inputs[side]));
@@ -21,7 +23,7 @@ pub(super) fn keyed_streams(graph: &Graph, errors: &mut Errors) {
             )),
         };
         error.note(match node.kind {
-            Kind::Window => "windows are kept per key, and there are none over all keys yet",
+            Kind::Window => "windows are kept per key; those of all records are `.window_all(..)`",
             kind if kind.two_inputs() => "the records of both streams meet by their keys",
             _ => "state is kept per key, on the subtask to which the key belongs",
         });

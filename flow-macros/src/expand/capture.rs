@@ -65,10 +65,11 @@ pub(super) fn functions<'g>(graph: &'g Graph, operators: &'g [NodeId]) -> impl I
     operators.iter().flat_map(|id| {
         let node = &graph.nodes[*id];
         match node.kind {
-            Kind::Source | Kind::Sink | Kind::Join => &[],
+            Kind::Source | Kind::Sink | Kind::Join | Kind::BroadcastJoin => &[],
+            kind if kind.processes() => &[],
             // The first is the strategy.
             Kind::Watermarks => node.arguments.get(1..).unwrap_or_default(),
-            Kind::Window => super::window::of_records(node),
+            kind if kind.window() => super::window::of_records(node),
             _ => &node.arguments[..],
         }
     })

@@ -78,9 +78,12 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let chain = Index::from(chain.unwrap_or(0));
     let name = node.name.as_ref().map(|name| quote!(.name(#name)));
     let parallelism = node.parallelism.map(Index::from).map(|n| quote!(.parallelism(#n)));
-    let stateful = node.kind.keyed().then(|| quote!(.stateful()));
+    let stateful = node.kind.stateful().then(|| quote!(.stateful()));
+    let operator_state =
+        matches!(node.kind, Kind::Process | Kind::CoProcess | Kind::BroadcastProcess | Kind::BroadcastJoin)
+            .then(|| quote!(.operator_state()));
     let part = node.part.as_ref().map(|path| quote!(.part(<#path as #private::Definition>::PLAN)));
-    quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #part)
+    quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #operator_state #part)
 }
 
 /// As it is called in plans. What meets in a join, or what is computed of a window decides what its state is.

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use proc_macro2::{Ident, Span};
 use syn::{Expr, ExprLit, Lit, spanned::Spanned};
 
-use super::{Binding, Graph, Join, Node, NodeId, Window};
+use super::{Binding, Graph, Join, Node, NodeId, windows::arguments_of};
 use crate::{
     diag::{Errors, similar},
-    parse::{Bound, Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
-    vocab::{self, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_FUNCTIONS, WINDOW_MODIFIERS},
+    parse::{Bound, Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer},
+    vocab::{self, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_MODIFIERS},
 };
 
 pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
@@ -100,6 +100,16 @@ impl Builder {
         let node = &self.graph.nodes[at];
         match &node.join {
             Some(join) => join.unfinished(node, &mut self.errors),
+            None if node.kind == Kind::Connect => {
+                self.errors
+                    .at_span(node.span, "connected streams of which nothing is made")
+                    .help("go on with `.process(function)`");
+            }
+            None if node.kind == Kind::BroadcastJoin => {
+                self.errors
+                    .at_span(node.span, "a join of which nothing is made")
+                    .help("go on with `.with(|record, other| ..)`");
+            }
             None => {
                 self.errors.at_span(node.span, "a window of which nothing is computed").help(
                     "go on with `.count()`, `.sum(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`",
@@ -125,6 +135,13 @@ impl Builder {
             _ => prefix.map(str::to_owned),
         };
         let at = self.chain(chain, prefix.as_deref())?;
+        if self.several(at) {
+            let names = self.usual_names(at);
+            self.errors
+                .at(argument, "this has several outputs, and one stream is wanted here")
+                .help(format!("name each first: `let {names} = ..;`"));
+            return None;
+        }
         if self.graph.nodes[at].kind == Kind::Sink {
             self.errors
                 .at_span(self.graph.nodes[at].span, "nothing comes out of a sink")
@@ -159,7 +176,7 @@ impl Builder {
         }
     }
 
-    fn add(&mut self, mut node: Node, prefix: Option<&str>) -> NodeId {
+    pub(super) fn add(&mut self, mut node: Node, prefix: Option<&str>) -> NodeId {
         node.uid = self.unique(prefix, node.word());
         self.graph.nodes.push(node);
         self.graph.nodes.len() - 1
@@ -186,6 +203,12 @@ impl Builder {
         }
         if self.unfinished(at) && self.graph.nodes[at].join.is_some() {
             return self.join(at, call);
+        }
+        if self.unfinished(at) && self.graph.nodes[at].kind == Kind::BroadcastJoin {
+            return self.broadcast_join(at, call);
+        }
+        if self.graph.nodes[at].kind == Kind::Connect {
+            return self.connected(at, call);
         }
         if BOUNDS.contains(&name.as_str()) {
             self.errors
@@ -222,7 +245,11 @@ impl Builder {
                 .help(format!("name each first: `let {names} = ..;`, and go on with the names"));
             return None;
         }
-        let mut node = node_of(operator.kind, call.name.span(), Vec::new());
+        let kind = match (operator.kind, self.graph.nodes[at].kind) {
+            (Kind::Process, Kind::KeyBy) => Kind::KeyedProcess,
+            (kind, _) => kind,
+        };
+        let mut node = node_of(kind, call.name.span(), Vec::new());
         node.inputs.push(at);
         if operator.args == [Arg::Streams] {
             if call.arguments.is_empty() {
@@ -236,39 +263,26 @@ impl Builder {
             self.arguments(operator.name, operator.args, operator.usage, &call);
             let mut arguments = call.arguments.into_iter();
             let other = call.streams.into_iter().next().flatten();
-            node.inputs.push(self.stream(other, &arguments.next()?, operator.usage, prefix)?);
+            let mut other = self.stream(other, &arguments.next()?, operator.usage, prefix)?;
+            if operator.kind == Kind::BroadcastJoin {
+                other = self.everywhere(other, call.name.span());
+            }
+            node.inputs.push(other);
             node.arguments = arguments.collect();
             node.join = (operator.kind == Kind::Join).then(|| Box::new(Join::of(operator.name)));
         } else {
-            self.arguments(operator.name, operator.args, operator.usage, &call);
+            self.arguments(operator.name, arguments_of(operator, &call), operator.usage, &call);
             node.arguments = call.arguments;
-            match (operator.kind, node.arguments.first_mut()) {
-                (Kind::Window, Some(assigner)) => self.assigner(assigner),
-                (Kind::Watermarks, Some(strategy)) => {
-                    span::texts(strategy, &mut self.errors);
-                    if let Some(text) = text(strategy) {
-                        self.errors
-                            .at(strategy, "a time alone does not say what watermarks there are")
-                            .help(format!(".watermarks(bounded(\"{text}\"), |record| ..)"));
-                    }
-                }
+            match operator.kind {
+                Kind::Watermarks => self.strategy(&mut node),
+                kind if kind.window() => self.windows(&mut node),
                 _ => {}
             }
-            if operator.kind == Kind::Window {
-                node.window = node.arguments.pop().map(|assigner| Box::new(Window::of(assigner)));
+            if operator.kind == Kind::WindowAll {
+                return self.window_all(at, node, prefix);
             }
         }
         Some(self.add(node, prefix))
-    }
-
-    /// The windows of `.window(..)`.
-    pub(super) fn assigner(&mut self, assigner: &mut Expr) {
-        span::texts(assigner, &mut self.errors);
-        if let Some(text) = text(assigner) {
-            self.errors
-                .at(assigner, "a time alone does not say what windows there are")
-                .help(format!(".window(tumbling(\"{text}\"))"));
-        }
     }
 
     /// Whether the arguments are of the right number and shape.
@@ -304,93 +318,14 @@ impl Builder {
     }
 
     /// Whether the node is a window of which nothing is computed yet.
-    fn unfinished(&self, node: NodeId) -> bool {
+    pub(super) fn unfinished(&self, node: NodeId) -> bool {
         let node = &self.graph.nodes[node];
         match &node.join {
             Some(join) => !join.with,
+            None if node.kind == Kind::BroadcastJoin => node.arguments.len() < 3,
+            None if node.kind == Kind::Connect => true,
             None => node.window.as_ref().is_some_and(|window| window.function.is_none()),
         }
-    }
-
-    /// What is said of a window: how it fires, what is computed of it, and what its results look like.
-    fn window(&mut self, at: NodeId, mut call: Call) -> Option<NodeId> {
-        let name = call.name.to_string();
-        if let Some(function) = WINDOW_FUNCTIONS.iter().find(|function| function.name == name) {
-            self.arguments(function.name, function.args, function.usage, &call);
-            let node = &mut self.graph.nodes[at];
-            let window = node.window.as_mut()?;
-            window.function = Some((function, call.name.span()));
-            match function.args {
-                [Arg::Value] => window.aggregate = call.arguments.pop(),
-                _ => node.arguments = call.arguments,
-            }
-            return Some(at);
-        }
-        let (open, stream) = (self.unfinished(at), self.graph.stream_name(at));
-        if name == "with" {
-            let finished = self.graph.nodes[at].window.as_ref().filter(|window| !window.with);
-            if open || finished.is_none() {
-                self.errors
-                    .at(&call.name, "`with` gives form to the results of a window, and there are none here")
-                    .help(".window(..).count().with(|key, window, count| ..)");
-                return None;
-            }
-            if finished.is_some_and(|window| window.is("process")) {
-                self.errors
-                    .at(&call.name, "`with` after `process`, whose closure is given key and window already")
-                    .help("return from the closure of `process` what is to come out");
-                return None;
-            }
-            self.arguments("with", &[Arg::Function(3)], ".with(|key, window, result| ..)", &call);
-            let node = &mut self.graph.nodes[at];
-            node.arguments.append(&mut call.arguments);
-            node.window.as_mut()?.with = true;
-            return Some(at);
-        }
-        if !WINDOW_MODIFIERS.contains(&name.as_str()) {
-            let functions = WINDOW_FUNCTIONS.iter().map(|function| function.name);
-            let known = functions.chain(WINDOW_MODIFIERS.iter().copied()).chain(MODIFIERS.iter().copied());
-            let error = self.errors.at(&call.name, format!("`{name}` cannot be computed of a window"));
-            match similar(&name, known) {
-                Some(meant) => error.help(format!("something with a similar name exists: `{meant}`")),
-                None => error.help(
-                    "compute something of the window first: `.count()`, `.sum(..)`, `.min(..)`, `.max(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`",
-                ),
-            };
-            return None;
-        }
-        if !open {
-            let error = self.errors.at(&call.name, format!("`{name}` on `{stream}`, which is no window"));
-            match self.graph.nodes[at].kind {
-                Kind::Window => error.help(format!(
-                    "put `.{name}(..)` before what is computed of the window: `.window(..).{name}(..).count()`"
-                )),
-                _ => error.help(format!("add a window: `.window(..).{name}(..).count()`")),
-            };
-            return None;
-        }
-        self.window_setting(at, call)
-    }
-
-    /// A trigger, an evictor or the allowed lateness.
-    pub(super) fn window_setting(&mut self, at: NodeId, mut call: Call) -> Option<NodeId> {
-        let name = call.name.to_string();
-        self.arguments(&name, &[Arg::Value], &format!(".{name}(..)"), &call);
-        let mut value = call.arguments.pop()?;
-        match name.as_str() {
-            "allowed_lateness" => span::text(&mut value, "allowed_lateness", &mut self.errors),
-            _ => span::texts(&mut value, &mut self.errors),
-        }
-        let window = self.graph.nodes[at].window.as_mut()?;
-        let setting = match name.as_str() {
-            "trigger" => &mut window.trigger,
-            "evictor" => &mut window.evictor,
-            _ => &mut window.lateness,
-        };
-        if setting.replace((call.name.span(), value)).is_some() {
-            self.errors.at(&call.name, format!("`{name}` is set twice")).help("remove one of the two");
-        }
-        Some(at)
     }
 
     fn modify(&mut self, at: NodeId, call: &Call) {
@@ -484,7 +419,7 @@ pub(super) fn plain(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_owned()
 }
 
-fn text(value: &Expr) -> Option<String> {
+pub(super) fn text(value: &Expr) -> Option<String> {
     match value {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
         _ => None,

@@ -2,10 +2,12 @@
 
 mod branch;
 mod build;
+mod connect;
 mod inputs;
 mod join;
 mod time;
 mod window;
+mod windows;
 
 pub(crate) use build::build;
 pub(crate) use join::{Join, Matching};

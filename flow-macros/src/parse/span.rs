@@ -20,19 +20,29 @@ use crate::{
 const TAKES_SPANS: &[&str] = &[
     "bounded",
     "with_idleness",
+    "with_interval",
     "with_max_ahead",
+    "with_alignment",
     "tumbling",
     "sliding",
     "session",
     "offset",
     "back",
-    "continuous",
+    "continuous_event_time",
+    "continuous_processing_time",
     "time",
     "delay",
 ];
 
 /// Of these, each argument is longer than nothing.
-const POSITIVE: &[&str] = &["tumbling", "sliding", "session", "continuous"];
+const POSITIVE: &[&str] = &[
+    "tumbling",
+    "sliding",
+    "session",
+    "continuous_event_time",
+    "continuous_processing_time",
+    "with_alignment",
+];
 
 /// Replaces all texts that are given to functions that take spans of time.
 pub(crate) fn texts(value: &mut Expr, errors: &mut Errors) {

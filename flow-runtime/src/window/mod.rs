@@ -17,21 +17,24 @@ pub(crate) mod lent;
 mod operator;
 mod spec;
 mod state;
-mod timers;
 pub mod trigger;
 
+use crate::timers;
 pub use aggregate::Aggregate;
 pub use assign::{
-    Assigner, Count, Gap, Global, Session, SessionGap, Sliding, SlidingCount, SlidingWindows, Tumbling,
-    Windowing, calendar, count, global, session, session_with, sliding, sliding_count, tumbling,
+    Assigner, ByClock, Count, Gap, Global, Session, SessionGap, Sliding, SlidingCount, SlidingWindows,
+    Tumbling, Windowing, by_clock, calendar, count, global, session, session_with, sliding, sliding_count,
+    tumbling,
 };
 pub use bounds::{Bounds, GlobalWindow, Window};
 pub use evict::Evictor;
+pub(crate) use lent::WindowPort;
 pub use lent::{Records, Turn};
 pub use operator::{Counters, Fired, Windows, WindowsMut};
+pub(crate) use spec::check;
 pub use spec::{Definition, Spec, WindowsOf, windows};
 pub use state::KeyWindows;
 pub use trigger::{Trigger, TriggerContext, TriggerResult};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,18 +8,18 @@ use super::{super::*, restore::restored, restore::snapshot, *};
 use crate::window::{contents::Records, tests::restore::owner};
 
 /// What a window gives: its records by number, so that no two contents are alike.
-type Content = Vec<i64>;
-type Result = (u32, i64, i64, Content);
+pub(crate) type Content = Vec<i64>;
+pub(crate) type Result = (u32, i64, i64, Content);
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Record { key: u32, time: i64 },
     Watermark { forward: i64 },
     Restart { parallelism: u32 },
 }
 
 /// Times are near to each other, so that edges meet.
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         20 => (0u32..4, -20i64..80).prop_map(|(key, time)| Step::Record { key, time }),
         4 => (0i64..8).prop_map(|forward| Step::Watermark { forward }),
@@ -29,14 +29,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// The naive evaluation.
-trait Naive {
+pub(crate) trait Naive {
     /// A record has come. Returns whether it was late, and what fires at once.
     fn record(&mut self, key: u32, time: i64, record: i64) -> (bool, Vec<Result>);
     fn watermark(&mut self, watermark: i64) -> Vec<Result>;
 }
 
 /// Windows that do not merge: all records so far, with the windows that took them.
-struct Aligned {
+pub(crate) struct Aligned {
     windows: Box<dyn Fn(i64) -> Vec<(i64, i64)>>,
     lateness: i64,
     watermark: i64,
@@ -44,7 +44,7 @@ struct Aligned {
 }
 
 impl Aligned {
-    fn new(lateness: i64, windows: impl Fn(i64) -> Vec<(i64, i64)> + 'static) -> Self {
+    pub(crate) fn new(lateness: i64, windows: impl Fn(i64) -> Vec<(i64, i64)> + 'static) -> Self {
         Aligned { windows: Box::new(windows), lateness, watermark: i64::MIN, taken: Vec::new() }
     }
 
@@ -79,11 +79,11 @@ impl Naive for Aligned {
 }
 
 /// Sessions: the records of each that is not over.
-struct Sessions {
-    gap: i64,
-    lateness: i64,
-    watermark: i64,
-    open: BTreeMap<u32, Vec<(i64, i64, Content)>>,
+pub(crate) struct Sessions {
+    pub(crate) gap: i64,
+    pub(crate) lateness: i64,
+    pub(crate) watermark: i64,
+    pub(crate) open: BTreeMap<u32, Vec<(i64, i64, Content)>>,
 }
 
 impl Naive for Sessions {
@@ -119,7 +119,7 @@ impl Naive for Sessions {
 
 /// Everything that windows hold, kept in the accumulator: makes windows with slices comparable.
 #[derive(Clone, Copy)]
-struct All;
+pub(super) struct All;
 
 impl Aggregate<i64> for All {
     type Accumulator = Content;
@@ -149,7 +149,7 @@ impl Aggregate<i64> for All {
     }
 }
 
-fn fired<S: Definition<u32, i64, Window = Window, Output = Content>>(
+pub(super) fn fired<S: Definition<u32, i64, Window = Window, Output = Content>>(
     windows: &mut WindowsMut<'_, u32, i64, S>,
 ) -> Vec<Result> {
     let row = |fired: Fired<u32, Window, Content>| {
@@ -196,16 +196,8 @@ where
                 assert_eq!(actual, expected, "watermark {watermark}");
             }
             Step::Restart { parallelism } => {
-                let snapshots: Vec<_> = subtasks.iter().map(|subtask| snapshot(&subtask.table)).collect();
                 let before = subtasks[0].watermark();
-                // Each new subtask takes its key groups from all of the old ones.
-                let mut tables = vec![Vec::new(); parallelism as usize];
-                for snapshot in &snapshots {
-                    for (to, table) in tables.iter_mut().zip(restored(snapshot, parallelism)) {
-                        to.push(table);
-                    }
-                }
-                subtasks = tables.into_iter().map(|parts| subtask(joined(&parts))).collect();
+                subtasks = restarted(&subtasks, spec, parallelism);
                 for subtask in &subtasks {
                     subtask.restore_watermark(before);
                 }
@@ -216,8 +208,25 @@ where
     assert!(subtasks.iter().all(is_empty), "nothing is left behind");
 }
 
+/// Subtasks with what others held at their end.
+pub(super) fn restarted<S: Definition<u32, i64>>(
+    subtasks: &[Windows<u32, i64, S>],
+    spec: &dyn Fn() -> S,
+    parallelism: u32,
+) -> Vec<Windows<u32, i64, S>> {
+    let snapshots: Vec<_> = subtasks.iter().map(|subtask| snapshot(&subtask.table)).collect();
+    // Each new subtask takes its key groups from all of the old ones.
+    let mut tables = vec![Vec::new(); parallelism as usize];
+    for snapshot in &snapshots {
+        for (to, table) in tables.iter_mut().zip(restored(snapshot, parallelism)) {
+            to.push(table);
+        }
+    }
+    tables.into_iter().map(|parts| Windows::new(spec(), joined(&parts)).unwrap()).collect()
+}
+
 /// One table of several that share no key.
-fn joined<V: crate::state::StateValue>(parts: &[Keyed<u32, V>]) -> Keyed<u32, V> {
+pub(crate) fn joined<V: crate::state::StateValue>(parts: &[Keyed<u32, V>]) -> Keyed<u32, V> {
     let all = Keyed::empty();
     for part in parts {
         for (key, value) in part.borrow_mut().results() {
@@ -227,7 +236,7 @@ fn joined<V: crate::state::StateValue>(parts: &[Keyed<u32, V>]) -> Keyed<u32, V>
     all
 }
 
-fn every(size: i64, slide: i64, offset: i64) -> impl Fn(i64) -> Vec<(i64, i64)> {
+pub(crate) fn every(size: i64, slide: i64, offset: i64) -> impl Fn(i64) -> Vec<(i64, i64)> {
     // Every window that could contain any time of the test.
     move |time| {
         let starts = (-200..200).map(|n| n * slide + offset);
@@ -238,7 +247,7 @@ fn every(size: i64, slide: i64, offset: i64) -> impl Fn(i64) -> Vec<(i64, i64)> 
     }
 }
 
-fn kept(_: &u32, _: &Window, records: Records<'_, i64>) -> [Content; 1] {
+pub(super) fn kept(_: &u32, _: &Window, records: Records<'_, i64>) -> [Content; 1] {
     [sorted(records.copied())]
 }
 
