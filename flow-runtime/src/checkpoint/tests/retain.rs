@@ -190,11 +190,13 @@ proptest! {
     }
 }
 
+type Happening = Box<dyn FnOnce(&InMemory) + Send>;
+
 /// Storage in which something happens when a folder is about to be listed.
 struct Meanwhile {
     objects: InMemory,
     folder: &'static str,
-    happens: Mutex<Option<Box<dyn FnOnce(&InMemory) + Send>>>,
+    happens: Mutex<Option<Happening>>,
 }
 
 impl fmt::Debug for Meanwhile {
