@@ -78,6 +78,7 @@ impl Subtask {
             sink.ready();
         }
         if !self.capabilities_dropped() {
+            self.answer()?;
             match operator {
                 Operator::Source { operator, driver, finished } => {
                     self.read(*operator, &mut **driver, finished)?
@@ -124,6 +125,9 @@ impl Subtask {
             }
             if let Some(last) = last.filter(|last| last.checkpoint == self.epoch) {
                 if last.ending == Ending::Finished {
+                    if !self.is_answered() {
+                        return Ok(());
+                    }
                     self.finish()?;
                 }
                 return self.barrier(Some(driver), true);
@@ -212,6 +216,9 @@ impl Subtask {
                         self.end_of_time();
                         // What windows emit comes before what aggregates give at the end.
                         self.send()?;
+                        if !self.is_answered() {
+                            return Ok(());
+                        }
                         self.finish()?;
                     }
                     return self.barrier(None, true);
@@ -249,8 +256,31 @@ impl Subtask {
         Ok(())
     }
 
-    /// Whether neither a sink nor a following chain asks to wait.
+    /// Takes up what was answered meanwhile, unless what follows asks to wait; then it wakes the chain, too.
+    fn answer(&mut self) -> Result<(), Error> {
+        if self.times.as_ref().is_some_and(Times::holds_back) && self.ways_are_open() {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    /// Whether no operator waits for an answer; whoever does is woken by it.
+    fn is_answered(&self) -> bool {
+        self.times.as_ref().is_none_or(Times::is_empty)
+    }
+
+    /// Whether nobody asks to wait: no sink, no following chain, and no operator that has enough under way.
     fn may_go_on(&mut self) -> bool {
+        let mut go_on = self.ways_are_open();
+        if let Some(times) = &mut self.times {
+            go_on &= !times.is_full();
+            times.may_read(go_on);
+        }
+        go_on
+    }
+
+    /// Whether neither a sink nor a following chain asks to wait.
+    fn ways_are_open(&self) -> bool {
         // All are asked, for each has to note that it is waited for.
         let mut go_on = true;
         for sink in &self.sinks {
@@ -258,9 +288,6 @@ impl Subtask {
         }
         for way in &self.ways_out {
             go_on &= !way.credits[self.work.subtask].exhausted(way.receivers);
-        }
-        if let Some(times) = &mut self.times {
-            times.may_read(go_on);
         }
         go_on
     }
