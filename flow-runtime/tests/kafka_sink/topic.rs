@@ -55,7 +55,31 @@ impl Topic {
         for result in admin().create_topics(&[new], &AdminOptions::new()).await.unwrap() {
             result.unwrap();
         }
-        Topic { name, partitions }
+        let topic = Topic { name, partitions };
+        topic.known().await;
+        topic
+    }
+
+    /// A broker tells of a new topic a moment after it is made.
+    async fn known(&self) {
+        let (name, partitions) = (self.name.clone(), self.partitions as usize);
+        let wait = move || {
+            let (asking, began) = (BaseConsumer::from_config(&config()).unwrap(), Instant::now());
+            loop {
+                let metadata = asking.fetch_metadata(Some(&name), Duration::from_secs(5));
+                let known = |led: &rdkafka::metadata::MetadataPartition| led.error().is_none();
+                if metadata.is_ok_and(|metadata| {
+                    metadata.topics().iter().any(|topic| {
+                        topic.partitions().len() == partitions && topic.partitions().iter().all(known)
+                    })
+                }) {
+                    return;
+                }
+                assert!(began.elapsed() < TIMEOUT, "topic {name} is not known");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        tokio::task::spawn_blocking(wait).await.unwrap();
     }
 
     /// Deletes the marker of a subtask.

@@ -34,7 +34,8 @@
 //! return, rows stay locked until the checkpoint is complete. So take it only where **no row is written by two subtasks or
 //! by two sinks**: rows that are only inserted, or a stream that is partitioned by the key of the rows. Otherwise one
 //! subtask waits for a row of another's prepared transaction, while the checkpoint that would commit it waits for the
-//! first: nothing ends that but a lock timeout. A job warns at its start where it cannot see that rows are disjoint.
+//! first: nothing ends that but a lock timeout. A job warns at its start where it cannot see that rows are disjoint, and
+//! so does `JOB plan -- ARGUMENTS`, which starts nothing.
 //!
 //! - After a crash, what the checkpoint names is committed, and everything else of this job and sink is rolled back. A row
 //!   in the table `flow_transactions`, inserted by the transaction itself, tells a transaction that was committed from one

@@ -119,8 +119,9 @@ impl Table {
                  WHERE attrelid = to_regclass({}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
                 quote_text(backend, &quote_table(backend, &self.name))
             ),
+            // MySQL 8 gives them in no order of their own.
             Backend::Mysql => format!(
-                "SELECT column_name AS name FROM information_schema.columns WHERE {}",
+                "SELECT column_name AS name FROM information_schema.columns WHERE {} ORDER BY ordinal_position",
                 self.in_schema("")
             ),
         };

@@ -4,18 +4,18 @@ use std::{fs, path::Path};
 
 #[test]
 fn right_code_compiles() {
-    trybuild::TestCases::new().pass("tests/ui/pass/*.rs");
+    trybuild::TestCases::new().pass("pass/*.rs");
 }
 
 /// Apart from the others: without code to run, one `cargo check` does for all.
 #[test]
 fn mistakes_are_reported() {
-    trybuild::TestCases::new().compile_fail("tests/ui/fail/*.rs");
+    trybuild::TestCases::new().compile_fail("fail/*.rs");
 }
 
 #[test]
 fn each_mistake_is_one_error_without_noise() {
-    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui/fail");
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("fail");
     for entry in fs::read_dir(cases).expect("the cases are there") {
         let path = entry.expect("and readable").path();
         if path.extension().is_some_and(|extension| extension == "stderr") {
