@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use common::{Collected, Gate, Script, Scripted, config, often, start};
+use common::{Collected, Fault, Fuse, Gate, Script, Scripted, config, often, start};
 use flow::{
     Config, Definition, Ending, Job,
     collection::{generate, iterate},
@@ -199,5 +199,37 @@ fn checkpoints_complete_where_a_quick_and_a_slow_branch_meet() {
         out.wait_for_commits(10);
         assert_eq!(running.stop().ending, Ending::Stopped);
         assert_in_order(&out);
+    }
+}
+
+#[pipeline]
+fn kept(out: Collected<(u64, u64)>) {
+    source(generate(2_000, |n| n % 10)).key_by(|n| *n).count().sink(out.transactional());
+}
+
+/// What waits for its commit is in memory and in every checkpoint. When a server is away for long, the sink stops taking
+/// records, and takes them again when the server is back.
+#[test]
+fn a_server_that_commits_nothing_holds_the_job_up() {
+    let away = Fuse::always();
+    let out = Collected::new().failing(Fault::CommitRetry, &away);
+    let job = kept(out.clone());
+    let config = often(&job, 1);
+    let running = start(job, config);
+    // As many as may wait.
+    out.wait_for_pending(64);
+    let settled = (0..100).find_map(|_| {
+        let before = out.written();
+        std::thread::sleep(Duration::from_millis(200));
+        (out.written() == before).then_some(before)
+    });
+    assert!(settled.is_some(), "the sink goes on taking records");
+    // Those that may be committed are counted, and a few more are on their way to that.
+    assert!(out.pending() < 64 + 8, "{} transactions wait", out.pending());
+    away.mend();
+    out.wait_for_commits(80);
+    assert_eq!(running.stop().ending, Ending::Stopped);
+    for (key, counts) in out.by_key() {
+        assert!(counts.iter().copied().eq(1..=counts.len() as u64), "key {key}: {counts:?}");
     }
 }

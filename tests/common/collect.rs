@@ -158,6 +158,17 @@ impl<T> Collected<T> {
         self.wait_until(|server| server.commits >= commits);
     }
 
+    /// Waits until so many transactions are pre-committed and not committed.
+    #[track_caller]
+    pub(crate) fn wait_for_pending(&self, transactions: usize) {
+        self.wait_until(|server| server.pending.len() >= transactions);
+    }
+
+    /// How many transactions are pre-committed and not committed.
+    pub(crate) fn pending(&self) -> usize {
+        self.server().pending.len()
+    }
+
     #[track_caller]
     fn wait_until(&self, wanted: impl Fn(&Server<T>) -> bool) {
         let limit = Duration::from_secs(30);
@@ -309,6 +320,7 @@ impl<T: Send + 'static> SinkWriter for TransactionalWriter<T> {
         };
         let records = std::mem::take(&mut self.records);
         self.collected.server().pending.insert(transaction.clone(), records);
+        self.collected.0.changed.notify_all();
         Ok(Some(transaction))
     }
 }

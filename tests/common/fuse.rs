@@ -31,6 +31,11 @@ impl Fuse {
         Fuse::times(i64::MAX)
     }
 
+    /// It does not blow any more.
+    pub(crate) fn mend(&self) {
+        self.left.store(0, Ordering::SeqCst);
+    }
+
     /// Whether it blows now.
     pub(crate) fn blows(&self) -> bool {
         self.left

@@ -3,6 +3,7 @@
 //! The worker fills a [`SinkBuffer`]; a writer task and a committer task do all the I/O. Commits run on the
 //! committer's own connection and are never queued behind writes.
 
+mod behind;
 mod desk;
 pub(crate) mod handle;
 pub(crate) mod pending;

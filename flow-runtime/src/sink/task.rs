@@ -13,8 +13,9 @@ use futures_util::FutureExt;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
 use super::{
-    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, decode_handle,
-    encode_handle,
+    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter,
+    behind::Behind,
+    decode_handle, encode_handle,
     pending::{Carried, Commits},
     unconfirmed::Unconfirmed,
 };
@@ -42,6 +43,8 @@ pub(crate) struct Status {
     /// The newest checkpoint of which everything is committed.
     confirmed: AtomicU64,
     completion: Notify,
+    /// The committer has come further.
+    progress: Notify,
 }
 
 impl Status {
@@ -53,6 +56,7 @@ impl Status {
             completed: AtomicU64::new(last.0),
             confirmed: AtomicU64::new(last.0),
             completion: Notify::new(),
+            progress: Notify::new(),
         }
     }
 
@@ -71,6 +75,33 @@ impl Status {
     pub(crate) fn completed(&self, checkpoint: CheckpointId) {
         self.completed.fetch_max(checkpoint.0, Ordering::SeqCst);
         self.completion.notify_one();
+    }
+
+    /// The committer has committed all up to here.
+    fn confirm(&self, checkpoint: CheckpointId) {
+        self.confirmed.fetch_max(checkpoint.0, Ordering::SeqCst);
+        self.progress.notify_one();
+    }
+
+    /// Waits until the committer has not fallen too far behind.
+    async fn caught_up(&self, behind: &mut Behind, cx: &SinkContext) {
+        let mut told = false;
+        loop {
+            let completed = CheckpointId(self.completed.load(Ordering::SeqCst));
+            let confirmed = CheckpointId(self.confirmed.load(Ordering::SeqCst));
+            if !behind.too_far(completed, confirmed) {
+                return;
+            }
+            if !told {
+                told = true;
+                tracing::warn!(
+                    operator = cx.operator,
+                    subtask = cx.subtask,
+                    "too many transactions wait for their commit, no further records are taken"
+                );
+            }
+            self.progress.notified().await;
+        }
     }
 
     pub(crate) fn settled(&self, checkpoint: CheckpointId) -> bool {
@@ -120,11 +151,12 @@ impl<S: Sink> SinkTask<S> {
         });
         // Aborts the committer with this task.
         let _committing = AbortOnDrop(committing);
-        let mut carried = Carried::<Arc<Unconfirmed>>::new();
+        let (mut carried, mut behind) = (Carried::<Arc<Unconfirmed>>::new(), Behind::default());
         while let Some(message) = self.inbox.recv().await {
             self.status.took();
             match message {
                 Message::Write(mut buffer) => {
+                    self.status.caught_up(&mut behind, &self.cx).await;
                     writer.write(&mut buffer).await.map_err(|e| self.failed(e))?;
                     buffer.clear();
                     let _ = self.empty.try_send(buffer);
@@ -137,6 +169,7 @@ impl<S: Sink> SinkTask<S> {
                     let entry = match &handle {
                         Some(handle) => {
                             let encoded = encode_handle(handle).map_err(|e| self.failed(e))?;
+                            behind.pre_committed(checkpoint, encoded.len());
                             let entry = Unconfirmed::new(checkpoint, &self.cx, self.operator, encoded);
                             Some(Arc::new(entry))
                         }
@@ -204,10 +237,10 @@ async fn commit<S: Sink>(
                 return cause;
             }
             commits.committed();
-            status.confirmed.fetch_max(checkpoint.0, Ordering::SeqCst);
+            status.confirm(checkpoint);
         }
         // What is left belongs to later checkpoints, so this one is settled.
-        status.confirmed.fetch_max(complete.0, Ordering::SeqCst);
+        status.confirm(complete);
         status.settled_alarm.ring();
     }
 }
