@@ -7,6 +7,7 @@ pub use flow_runtime::connectors::kafka;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use flow_runtime::connectors::sql;
 pub use flow_runtime::{
+    async_io,
     chain::Stream,
     checkpoint,
     connectors::{collection, file, print, socket},

@@ -4,6 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 
 use super::{
+    answer,
     capture::{captures, functions},
     join,
     operator::{REC, TIME, bound_function, handle_name},
@@ -305,6 +306,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let body = match graph.nodes[id].kind {
             Kind::Window => finish.fired(id),
             Kind::Join => finish.joined(id),
+            kind if kind.asks() => finish.answered(id),
             _ => finish.results(id),
         };
         deferred.append(&mut finish.deferred);
@@ -364,6 +366,16 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let mut others = later.clone();
         others
             .extend(finishes[i + 1..].iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
+        if graph.nodes[*id].kind.asks() {
+            let turn = local("turn");
+            let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
+            let (local_index, handle) = (syn::Index::from(*id), handle_name(graph, *id));
+            let origin = match graph.takes_time(*id) {
+                true => origin_before(graph, chain.root, *id),
+                false => quote!(::core::option::Option::None),
+            };
+            return quote!(#variable.on_answers(#local_index, #origin, &#handle, #closure););
+        }
         if matches!(graph.nodes[*id].kind, Kind::Window | Kind::Join) {
             let turn = local("turn");
             let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
@@ -459,6 +471,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             }
             Kind::Window => handles.extend(window::make(graph, id, &variable)),
             Kind::Join => handles.extend(join::make(graph, id, &variable)),
+            kind if kind.asks() => handles.extend(answer::make(graph, id, &variable)),
             kind if kind.keyed() => {
                 let keyed = local_at("keyed", node.span);
                 handles.extend(quote!(let #name = #variable.#keyed(#local_index);));
@@ -518,7 +531,8 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
 /// with the records.
 fn origin(graph: &Graph, root: Root, mut node: NodeId) -> TokenStream {
     loop {
-        if graph.nodes[node].kind == Kind::Watermarks {
+        let kind = graph.nodes[node].kind;
+        if kind == Kind::Watermarks || kind.asks() {
             let node = syn::Index::from(node);
             return quote!(::core::option::Option::Some(#node));
         }
@@ -529,6 +543,15 @@ fn origin(graph: &Graph, root: Root, mut node: NodeId) -> TokenStream {
         }
     }
     quote!(::core::option::Option::None)
+}
+
+/// As [`origin`], for what goes into `node`.
+fn origin_before(graph: &Graph, root: Root, node: NodeId) -> TokenStream {
+    match (root, graph.nodes[node].inputs.first()) {
+        (Root::Before(first), _) if first == node => quote!(::core::option::Option::None),
+        (_, Some(&input)) => origin(graph, root, input),
+        (_, None) => quote!(::core::option::Option::None),
+    }
 }
 
 fn dedup(ids: &[NodeId]) -> Vec<NodeId> {

@@ -87,6 +87,7 @@ impl Loop<'_> {
             }
             Kind::Watermarks => self.watermarks(id),
             Kind::Window => self.window(id),
+            kind if kind.asks() => self.ask(id),
             kind if kind.keyed() => self.aggregate(id),
             kind if kind.exchange() && !self.layout.single => self.exchange(id),
             // A union is where its chain begins, and with one subtask there is nothing to exchange.

@@ -79,8 +79,9 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let name = node.name.as_ref().map(|name| quote!(.name(#name)));
     let parallelism = node.parallelism.map(Index::from).map(|n| quote!(.parallelism(#n)));
     let stateful = node.kind.keyed().then(|| quote!(.stateful()));
+    let lists = node.kind.asks().then(|| quote!(.operator_state()));
     let part = node.part.as_ref().map(|path| quote!(.part(<#path as #private::Definition>::PLAN)));
-    quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #part)
+    quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #lists #part)
 }
 
 /// As it is called in plans. What meets in a join, or what is computed of a window decides what its state is.

@@ -221,7 +221,7 @@ impl Builder {
         Some(at)
     }
 
-    fn twice(&mut self, call: &Call) {
+    pub(super) fn twice(&mut self, call: &Call) {
         self.errors.at(&call.name, format!("`{}` is set twice", call.name)).help("remove one of the two");
     }
 

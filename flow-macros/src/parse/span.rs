@@ -29,10 +29,14 @@ const TAKES_SPANS: &[&str] = &[
     "continuous",
     "time",
     "delay",
+    "fixed_delay",
+    "exponential",
+    "up_to",
+    "cache",
 ];
 
 /// Of these, each argument is longer than nothing.
-const POSITIVE: &[&str] = &["tumbling", "sliding", "session", "continuous"];
+const POSITIVE: &[&str] = &["tumbling", "sliding", "session", "continuous", "timeout"];
 
 /// Replaces all texts that are given to functions that take spans of time.
 pub(crate) fn texts(value: &mut Expr, errors: &mut Errors) {

@@ -2,7 +2,7 @@
 
 use std::{future::Future, rc::Rc};
 
-use super::{Done, Settings, UnderWay, link::Link, queue::Queue};
+use super::{Done, Settings, link::Link, queue::Queue};
 use crate::{
     error::BoxError,
     state::{OperatorPort, OperatorState, OperatorStateMut, StateValue},

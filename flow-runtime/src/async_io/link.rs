@@ -87,14 +87,19 @@ impl<R: Send + 'static> Link<R> {
         let (clock, sender, bell) =
             (self.environment.clock.clone(), self.sender.clone(), self.bell.get().cloned());
         AbortOnDrop(self.environment.tokio.spawn(async move {
-            if !delay.is_zero() {
-                clock.sleep(delay).await;
-            }
-            let (mut future, mut limit) = (pin!(future), pin!(clock.sleep(timeout)));
+            let waited = if delay.is_zero() { None } else { clock.alarm(delay).await };
+            let (mut future, mut limit) = (pin!(future), pin!(clock.alarm(timeout)));
+            let mut late = None;
+            let mut first = Some(waited);
             let outcome = poll_fn(|cx| match in_user_code(|| future.as_mut().poll(cx)) {
                 Ok(Poll::Ready(Ok(answer))) => Poll::Ready(Outcome::Answer(answer)),
                 Ok(Poll::Ready(Err(error))) => Poll::Ready(Outcome::Failed(error)),
-                Ok(Poll::Pending) => limit.as_mut().poll(cx).map(|()| Outcome::TimedOut),
+                Ok(Poll::Pending) => {
+                    let timed_out = limit.as_mut().poll(cx).map(|alarm| late = Some(alarm));
+                    // The attempt has begun.
+                    first = None;
+                    timed_out.map(|()| Outcome::TimedOut)
+                }
                 Err(message) => Poll::Ready(Outcome::Panicked(message)),
             });
             let outcome = outcome.await;
@@ -103,6 +108,8 @@ impl<R: Send + 'static> Link<R> {
             if let Some(bell) = bell {
                 bell.ring();
             }
+            // Only now has come what the clock has made due.
+            drop((first, late));
         }))
     }
 }

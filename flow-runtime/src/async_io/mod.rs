@@ -8,6 +8,7 @@
 mod answer;
 mod handle;
 mod link;
+mod lookup;
 mod queue;
 mod retry;
 
@@ -15,6 +16,7 @@ pub use answer::{AnswerFallible, AnswerPlain, Answering, Fallible, Plain};
 pub(crate) use handle::HoldsBack;
 pub use handle::{Asynchronous, AsynchronousMut};
 pub(crate) use link::Link;
+pub use lookup::{Cached, Lookup, look_up};
 pub use queue::{Done, UnderWay};
 pub use retry::{Retry, TimedOut, exponential, fixed_delay};
 

@@ -50,13 +50,9 @@ pub struct Done<T, R> {
     pub number: u64,
     /// Its event time.
     pub time: Timestamp,
-    answer: Answer<T, R>,
-}
-
-enum Answer<T, R> {
-    Given(Result<R, BoxError>),
-    /// None, and the pipeline has a value for that.
-    Late(T),
+    record: T,
+    /// `None` if there is none in time, and the pipeline has a value for that.
+    answer: Option<Result<R, BoxError>>,
 }
 
 impl<T, R> Done<T, R> {
@@ -66,9 +62,19 @@ impl<T, R> Done<T, R> {
     /// What the future said, or that it has taken too long.
     #[inline]
     pub fn result(self) -> Result<R, BoxError> {
+        self.pair().map(|(_, answer)| answer)
+    }
+
+    /// The record and the answer.
+    ///
+    /// # Errors
+    /// As [`result`](Self::result).
+    #[inline]
+    pub fn pair(self) -> Result<(T, R), BoxError> {
         match self.answer {
-            Answer::Given(result) => result,
-            Answer::Late(_) => unreachable!("the pipeline has no value for it"),
+            Some(Ok(answer)) => Ok((self.record, answer)),
+            Some(Err(error)) => Err(error),
+            None => unreachable!("the pipeline has no value for it"),
         }
     }
 
@@ -78,10 +84,7 @@ impl<T, R> Done<T, R> {
     /// What the future said.
     #[inline]
     pub fn result_or(self, late: impl FnOnce(T) -> R) -> Result<R, BoxError> {
-        match self.answer {
-            Answer::Given(result) => result,
-            Answer::Late(record) => Ok(late(record)),
-        }
+        self.answer.unwrap_or_else(|| Ok(late(self.record)))
     }
 }
 
@@ -275,10 +278,10 @@ impl<T: StateValue, R: Send + 'static> Queue<T, R> {
         let Some(entry) = self.entry(number) else { return };
         let Some(UnderWay { record, time, .. }) = entry.record.take() else { return };
         let answer = match std::mem::replace(&mut entry.state, State::Emitted) {
-            State::Answered(result) => Answer::Given(result),
-            _ => Answer::Late(record),
+            State::Answered(result) => Some(result),
+            _ => None,
         };
-        self.done.push(Done { number, time, answer });
+        self.done.push(Done { number, time, record, answer });
         self.open -= 1;
         self.link.under_way(-1);
     }

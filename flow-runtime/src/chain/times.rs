@@ -51,11 +51,11 @@ pub(crate) struct Firing {
 
 impl Firing {
     /// Where it is, for errors.
-    fn place(&self) -> Option<String> {
-        Some(match self.holds {
-            None => "a result of a window".to_owned(),
-            Some(_) => "an answer".to_owned(),
-        })
+    fn place(holds: bool, record: u64) -> String {
+        match holds {
+            false => "a result of a window".to_owned(),
+            true => format!("the answer to record {record} of this attempt"),
+        }
     }
 }
 
@@ -183,8 +183,10 @@ impl Times {
             let mark = self.mark(self.firings[i].origin);
             let firing = &mut self.firings[i];
             let new = mark.watermark.filter(|new| firing.reached.is_none_or(|reached| *new > reached));
-            work.run(|| (firing.run)(Turn::new(new, self.clock.now())))
-                .map_err(|error| work.place(error, firing.place()))?;
+            work.run(|| (firing.run)(Turn::new(new, self.clock.now()))).map_err(|error| {
+                let place = Firing::place(firing.holds.is_some(), error.record);
+                work.place(error, Some(place))
+            })?;
             firing.reached = firing.reached.max(new);
             firing.before_end = firing.before_end.max(new.filter(|new| *new < Watermark::MAX));
             firing.late.see(firing.port.late(), &work.uids[firing.operator]);

@@ -13,7 +13,7 @@ use super::{
     times::{Firing, Generators, Late, WatermarkLoop},
 };
 use crate::{
-    async_io::{self, Asynchronous},
+    async_io::{self, Asynchronous, Lookup},
     checkpoint::{CheckpointId, Compression, Restored, Store},
     error::Error,
     plan::Plan,
@@ -511,6 +511,12 @@ impl Chain<'_> {
         let asynchronous = Asynchronous::new(settings, link);
         self.checkpoint_list(operator, "under-way", Redistribution::Even, asynchronous.port());
         asynchronous
+    }
+
+    /// Where a lookup looks.
+    pub fn lookup<K, L: Lookup<K>>(&mut self, mut lookup: L) -> Arc<L> {
+        lookup.use_clock(&self.wiring.environment.clock);
+        Arc::new(lookup)
     }
 
     /// What follows such an operator: `run` asks and emits what was answered. `origin` as in

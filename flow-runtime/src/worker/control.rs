@@ -57,6 +57,8 @@ pub(crate) struct Control {
     events: mpsc::UnboundedSender<Event>,
     /// How many records wait for an answer from outside.
     under_way: AtomicI64,
+    /// How many have got one.
+    answers: AtomicU64,
     /// Is told that something has happened to a checkpoint.
     observer: OnceLock<Listener>,
 }
@@ -114,6 +116,7 @@ impl Control {
             failures: AtomicU64::new(0),
             events,
             under_way: AtomicI64::new(0),
+            answers: AtomicU64::new(0),
             observer: OnceLock::new(),
         };
         (control, receiver)
@@ -178,6 +181,9 @@ impl Control {
 
     /// More records wait for an answer from outside, or fewer.
     pub(crate) fn under_way(&self, more: i64) {
+        if more < 0 {
+            self.answers.fetch_add(more.unsigned_abs(), Ordering::SeqCst);
+        }
         let before = self.under_way.fetch_add(more, Ordering::SeqCst);
         if before + more == 0 {
             self.observed();
@@ -187,6 +193,11 @@ impl Control {
     /// Whether no record waits for an answer from outside.
     pub(crate) fn is_answered(&self) -> bool {
         self.under_way.load(Ordering::SeqCst) == 0
+    }
+
+    /// How many records have got an answer.
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::SeqCst)
     }
 
     /// The newest complete checkpoint.

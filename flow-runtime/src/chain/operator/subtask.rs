@@ -124,10 +124,10 @@ impl Subtask {
                 self.barrier(Some(driver), false)?;
             }
             if let Some(last) = last.filter(|last| last.checkpoint == self.epoch) {
+                if self.must_wait(last.ending) {
+                    return Ok(());
+                }
                 if last.ending == Ending::Finished {
-                    if !self.is_answered() {
-                        return Ok(());
-                    }
                     self.finish()?;
                 }
                 return self.barrier(Some(driver), true);
@@ -216,9 +216,11 @@ impl Subtask {
                         self.end_of_time();
                         // What windows emit comes before what aggregates give at the end.
                         self.send()?;
-                        if !self.is_answered() {
-                            return Ok(());
-                        }
+                    }
+                    if self.must_wait(last.ending) {
+                        return Ok(());
+                    }
+                    if last.ending == Ending::Finished {
                         self.finish()?;
                     }
                     return self.barrier(None, true);
@@ -264,9 +266,11 @@ impl Subtask {
         Ok(())
     }
 
-    /// Whether no operator waits for an answer; whoever does is woken by it.
-    fn is_answered(&self) -> bool {
-        self.times.as_ref().is_none_or(Times::is_empty)
+    /// Whether the end has to wait for answers, which wake the chain. Where the job can go on from a checkpoint, a stop
+    /// does not wait: the checkpoint holds what is under way.
+    fn must_wait(&self, ending: Ending) -> bool {
+        let wanted = ending == Ending::Finished || !self.environment.goes_back;
+        wanted && self.times.as_ref().is_some_and(|times| !times.is_empty())
     }
 
     /// Whether nobody asks to wait: no sink, no following chain, and no operator that has enough under way.
