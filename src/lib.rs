@@ -25,3 +25,8 @@ pub use flow_runtime::{
 
 #[doc(hidden)]
 pub use flow_runtime::private as __private;
+
+/// The guide's examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/testing.md")]
+mod testing_guide {}

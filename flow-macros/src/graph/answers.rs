@@ -3,7 +3,7 @@
 use proc_macro2::Span;
 use syn::{Expr, ExprAsync, ExprClosure, ExprTry, Ident, Stmt, visit::Visit};
 
-use super::{Graph, NodeId, build::Builder};
+use super::{Graph, Node, NodeId, build::Builder};
 use crate::{
     parse::{Call, span},
     vocab::{Arg, Kind},
@@ -87,6 +87,29 @@ impl Builder {
             answers.settings.push((call.name, value));
         }
         Some(at)
+    }
+
+    /// A closure that obviously gives no future.
+    pub(super) fn future(&mut self, node: &Node) {
+        let Some(Expr::Closure(closure)) = node.arguments.first() else { return };
+        let body = &*closure.body;
+        let value = matches!(
+            body,
+            Expr::Array(_)
+                | Expr::Binary(_)
+                | Expr::Cast(_)
+                | Expr::Lit(_)
+                | Expr::Range(_)
+                | Expr::Tuple(_)
+                | Expr::Struct(_)
+                | Expr::Unary(_)
+        );
+        if value && closure.asyncness.is_none() {
+            self.errors
+                .at(body, "the closure of `map_async` gives a future, and this is none")
+                .help(".map_async(|record| async move { .. })")
+                .note("for what needs no waiting there is `map`");
+        }
     }
 
     /// What a lookup makes of a record and what was found.

@@ -263,6 +263,9 @@ impl Builder {
                 }
                 _ => {}
             }
+            if operator.kind == Kind::MapAsync {
+                self.future(&node);
+            }
             if operator.kind.asks() {
                 let mut answers = Answers { left: operator.name == "left_lookup_join", ..Answers::default() };
                 if operator.kind == Kind::LookupJoin && !node.arguments.is_empty() {

@@ -53,22 +53,25 @@ impl<T> AnswerPlain for &Answering<T> {
 
 impl Fallible {
     /// The future with the error that all have.
+    ///
+    /// # Errors
+    /// The future's.
     #[inline(always)]
-    pub fn answer<T, E: Into<BoxError>, F: Future<Output = Result<T, E>>>(
+    pub async fn answer<T, E: Into<BoxError>, F: Future<Output = Result<T, E>>>(
         self,
         future: F,
-    ) -> impl Future<Output = Result<T, BoxError>> + use<T, E, F> {
-        async move { future.await.map_err(Into::into) }
+    ) -> Result<T, BoxError> {
+        future.await.map_err(Into::into)
     }
 }
 
 impl Plain {
     /// The future, which never fails.
+    ///
+    /// # Errors
+    /// None.
     #[inline(always)]
-    pub fn answer<T, F: Future<Output = T>>(
-        self,
-        future: F,
-    ) -> impl Future<Output = Result<T, BoxError>> + use<T, F> {
-        async move { Ok(future.await) }
+    pub async fn answer<T, F: Future<Output = T>>(self, future: F) -> Result<T, BoxError> {
+        Ok(future.await)
     }
 }

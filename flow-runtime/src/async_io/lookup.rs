@@ -1,11 +1,12 @@
 //! Looking something up by a key, for each record.
 
 use std::{
+    cell::Cell,
     fmt,
     future::Future,
     hash::Hash,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -45,7 +46,7 @@ pub trait Lookup<K>: Send + Sync + 'static {
     fn get(&self, key: K) -> impl Future<Output = Result<Option<Self::Value>, BoxError>> + Send;
 
     /// What processing time is read from, if it means something.
-    fn use_clock(&mut self, clock: &Clock) {
+    fn use_clock(&self, clock: &Clock) {
         let _ = clock;
     }
 
@@ -66,7 +67,7 @@ pub struct Cached<K, L: Lookup<K>> {
     inner: L,
     time: Duration,
     misses: bool,
-    clock: Clock,
+    clock: OnceLock<Clock>,
     kept: Mutex<LruCache<K, Kept<L::Value>>>,
 }
 
@@ -81,7 +82,7 @@ impl<K: Eq + Hash, L: Lookup<K>> Cached<K, L> {
         // It grows with what it holds.
         let mut kept = LruCache::unbounded();
         kept.resize(keys);
-        Cached { inner, time, misses: false, clock: Clock::system(), kept: Mutex::new(kept) }
+        Cached { inner, time, misses: false, clock: OnceLock::new(), kept: Mutex::new(kept) }
     }
 
     /// Also keeps that of a key nothing was found. Otherwise what is new outside is found by the next record.
@@ -104,7 +105,7 @@ where
     type Value = L::Value;
 
     async fn get(&self, key: K) -> Result<Option<L::Value>, BoxError> {
-        let now = self.clock.elapsed();
+        let now = self.clock.get_or_init(Clock::system).elapsed();
         {
             let mut kept = self.kept();
             match kept.get(&key) {
@@ -121,8 +122,8 @@ where
         Ok(value)
     }
 
-    fn use_clock(&mut self, clock: &Clock) {
-        self.clock = clock.clone();
+    fn use_clock(&self, clock: &Clock) {
+        let _ = self.clock.set(clock.clone());
         self.inner.use_clock(clock);
     }
 }
@@ -133,16 +134,33 @@ impl<K, L: Lookup<K> + fmt::Debug> fmt::Debug for Cached<K, L> {
     }
 }
 
+/// Where an operator looks.
+#[derive(Debug)]
+pub struct Looking<L> {
+    lookup: Arc<L>,
+    clock: Clock,
+    told: Cell<bool>,
+}
+
+impl<L> Looking<L> {
+    pub(crate) fn new(lookup: L, clock: Clock) -> Self {
+        Looking { lookup: Arc::new(lookup), clock, told: Cell::new(false) }
+    }
+}
+
 /// The future of one record.
 #[inline]
 pub fn look_up<K, L: Lookup<K>>(
-    lookup: &Arc<L>,
+    looking: &Looking<L>,
     key: K,
 ) -> impl Future<Output = Result<Option<L::Value>, BoxError>> + Send + use<K, L>
 where
     K: Send + 'static,
 {
-    let lookup = Arc::clone(lookup);
+    if !looking.told.replace(true) {
+        looking.lookup.use_clock(&looking.clock);
+    }
+    let lookup = Arc::clone(&looking.lookup);
     async move { lookup.get(key).await }
 }
 
@@ -168,7 +186,7 @@ mod tests {
     #[tokio::test]
     async fn a_cache_asks_once_while_it_is_fresh_and_there_is_room() {
         let (half, clock) = (Half::default(), Clock::manual(Timestamp::EPOCH));
-        let mut cached = half.clone().cache(2, Duration::from_secs(60));
+        let cached = half.clone().cache(2, Duration::from_secs(60));
         cached.use_clock(&clock);
         let asked = || half.0.load(Ordering::SeqCst);
         for key in [4, 6, 4, 6] {

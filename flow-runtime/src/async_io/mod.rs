@@ -16,7 +16,7 @@ pub use answer::{AnswerFallible, AnswerPlain, Answering, Fallible, Plain};
 pub(crate) use handle::HoldsBack;
 pub use handle::{Asynchronous, AsynchronousMut};
 pub(crate) use link::Link;
-pub use lookup::{Cached, Lookup, look_up};
+pub use lookup::{Cached, Looking, Lookup, look_up};
 pub use queue::{Done, UnderWay};
 pub use retry::{Retry, TimedOut, exponential, fixed_delay};
 

@@ -13,7 +13,7 @@ use super::{
     times::{Firing, Generators, Late, WatermarkLoop},
 };
 use crate::{
-    async_io::{self, Asynchronous, Lookup},
+    async_io::{self, Asynchronous, Looking},
     checkpoint::{CheckpointId, Compression, Restored, Store},
     error::Error,
     plan::Plan,
@@ -514,9 +514,8 @@ impl Chain<'_> {
     }
 
     /// Where a lookup looks.
-    pub fn lookup<K, L: Lookup<K>>(&mut self, mut lookup: L) -> Arc<L> {
-        lookup.use_clock(&self.wiring.environment.clock);
-        Arc::new(lookup)
+    pub fn lookup<L>(&mut self, lookup: L) -> Looking<L> {
+        Looking::new(lookup, self.wiring.environment.clock.clone())
     }
 
     /// What follows such an operator: `run` asks and emits what was answered. `origin` as in

@@ -82,6 +82,7 @@ mod error;
 mod handle;
 mod identifier;
 mod insert_text;
+mod lookup;
 mod ledger;
 #[cfg(feature = "mysql")]
 mod mysql;
@@ -116,6 +117,7 @@ pub use self::{
     each_row::EachRow,
     error::SqlError,
     handle::Staged,
+    lookup::{SqlLookup, lookup},
     prepared::{
         InDoubt, NotOurs, PreparedCommitter, PreparedTransaction, PreparedWriter, Resolved, TransactionId,
     },
