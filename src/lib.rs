@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub use flow_macros::{Key, TransactionHandle, pipeline};
+pub use flow_macros::{Key, State, TransactionHandle, pipeline};
 #[cfg(feature = "kafka")]
 pub use flow_runtime::connectors::kafka;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -13,12 +13,18 @@ pub use flow_runtime::{
     connectors::{collection, file, print, socket},
     error::{BoxError, Error, Place},
     job::{Definition, Job},
+    join,
     ops::{run, run_from},
     plan,
+    process::{
+        self, AggregatingState, CoProcessFunction, KeyedBroadcastProcessFunction, KeyedCoProcessFunction,
+        KeyedProcessFunction, ListState, MapState, ProcessFunction, ReducingState, State, Timer, ValueState,
+    },
+    record::{Octets, Text},
     sink::{self, TransactionHandle, TwoPhaseCommit},
     source,
     split::{Split2, Split3, Split4},
-    state::{Key, Sum},
+    state::{Key, Redistribution, StateItems, StateValue, Sum},
     testing, time, watermark, window,
     worker::{self, Config, Ending, Restart, Summary},
 };

@@ -13,6 +13,7 @@ mod handle;
 mod key;
 mod names;
 mod parse;
+mod state;
 #[cfg(test)]
 mod tests;
 mod vocab;
@@ -58,4 +59,11 @@ pub fn derive_key(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(TransactionHandle, attributes(handle))]
 pub fn derive_transaction_handle(input: TokenStream) -> TokenStream {
     handle::derive(&syn::parse_macro_input!(input as syn::DeriveInput)).into()
+}
+
+/// Makes a struct of `ValueState`s, `ListState`s, `MapState`s and the like what a process function keeps of each key:
+/// `#[derive(State)]`. See the documentation of the trait of that name.
+#[proc_macro_derive(State, attributes(state))]
+pub fn derive_state(input: TokenStream) -> TokenStream {
+    state::derive(&syn::parse_macro_input!(input as syn::DeriveInput)).into()
 }

@@ -26,11 +26,25 @@ pub(crate) enum Kind {
     Count,
     /// Gives records their event time.
     Watermarks,
+    /// A function of the user's own, with up to two outputs.
+    Process,
+    /// The same on a keyed stream, with state and timers.
+    KeyedProcess,
+    /// Two streams, of which a function of the user's own makes something; which one decides on the kind that follows.
+    Connect,
+    /// Of two streams without keys.
+    CoProcess,
+    /// Of two keyed streams.
+    KeyedCoProcess,
+    /// Of a keyed and a broadcast stream.
+    BroadcastProcess,
     /// A window with what is computed of it.
     Window,
     Union,
     /// Pairs of the records of two keyed streams, in windows or by the distance of their times.
     Join,
+    /// Each record with the one of its key in a stream that is kept everywhere.
+    BroadcastJoin,
     Rebalance,
     Rescale,
     Broadcast,
@@ -110,12 +124,20 @@ pub(crate) const OPERATORS: &[Operator] = &[
         ".watermarks(bounded(\"5s\"), |record| ..)",
     ),
     row("window", Kind::Window, &[Arg::Value], ".window(tumbling(\"10s\"))"),
+    row("process", Kind::Process, &[Arg::Value], ".process(function)"),
+    row("connect", Kind::Connect, &[Arg::Stream], ".connect(other).process(function)"),
     row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
     row("join", Kind::Join, &[Arg::Stream], ".join(other.key_by(|record| ..))"),
     row("left_join", Kind::Join, &[Arg::Stream], ".left_join(other.key_by(|record| ..))"),
     row("right_join", Kind::Join, &[Arg::Stream], ".right_join(other.key_by(|record| ..))"),
     row("full_join", Kind::Join, &[Arg::Stream], ".full_join(other.key_by(|record| ..))"),
     row("interval_join", Kind::Join, &[Arg::Stream], ".interval_join(other.key_by(|record| ..))"),
+    row(
+        "broadcast_join",
+        Kind::BroadcastJoin,
+        &[Arg::Stream, Arg::Function(1), Arg::Function(1)],
+        ".broadcast_join(other, |record| .., |other| ..).with(|record, other| ..)",
+    ),
     row("rebalance", Kind::Rebalance, &[], ".rebalance()"),
     row("rescale", Kind::Rescale, &[], ".rescale()"),
     row("broadcast", Kind::Broadcast, &[], ".broadcast()"),
@@ -200,6 +222,8 @@ impl Kind {
             Kind::Source => "source",
             Kind::Part => "part",
             Kind::Branch => "branch",
+            Kind::KeyedProcess => "process",
+            Kind::CoProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess => "connect",
             Kind::Input => "input",
             kind => {
                 OPERATORS.iter().find(|operator| operator.kind == kind).map_or("", |operator| operator.name)
@@ -209,7 +233,10 @@ impl Kind {
 
     /// Whether it keeps state of each key, and so needs a keyed stream.
     pub(crate) fn keyed(self) -> bool {
-        matches!(self, Kind::Window | Kind::Join) || self.aggregate()
+        matches!(
+            self,
+            Kind::Window | Kind::Join | Kind::KeyedProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess
+        ) || self.aggregate()
     }
 
     /// Whether it asks outside, so that its results come later.
@@ -225,7 +252,17 @@ impl Kind {
     /// a closure of its own behind both. What another operator of the kind needs: a row in [`OPERATORS`] with an
     /// [`Arg::Stream`], its handle in `expand::chain::handles`, and a body for that closure in `expand::chain::chain`.
     pub(crate) fn two_inputs(self) -> bool {
-        matches!(self, Kind::Join)
+        matches!(self, Kind::Join | Kind::BroadcastJoin | Kind::Connect) || self.connects()
+    }
+
+    /// Whether it is a function of the user's own.
+    pub(crate) fn processes(self) -> bool {
+        matches!(self, Kind::Process | Kind::KeyedProcess) || self.connects()
+    }
+
+    /// Whether it is such a function of two streams.
+    pub(crate) fn connects(self) -> bool {
+        matches!(self, Kind::CoProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess)
     }
 
     /// Whether it is an aggregate of all records of a key.

@@ -2,7 +2,7 @@
 //!
 //! [`source`] reads splits in batches; [`chain`] runs the fused loop over each batch; `exchange` is the edge at a
 //! chain's end, where records are owned, sealed into parcels and sent to the subtask of their key; [`state`] keeps a
-//! value per key, [`window`] one per key and window of [`time`]; [`sink`] takes what comes out. [`worker`] runs all of it, [`checkpoint`] remembers it.
+//! value per key, [`window`] one per key and window of [`time`], [`process`] whatever a function of the user's keeps; [`sink`] takes what comes out. [`worker`] runs all of it, [`checkpoint`] remembers it.
 //! [`connectors`] are the sources and sinks for what is out there.
 
 #![forbid(unsafe_code)]
@@ -22,6 +22,7 @@ pub mod ops;
 pub mod plan;
 #[doc(hidden)]
 pub mod private;
+pub mod process;
 #[doc(hidden)]
 pub use private as __private;
 pub mod record;
@@ -31,6 +32,7 @@ pub mod split;
 pub mod state;
 pub mod testing;
 pub mod time;
+mod timers;
 pub mod watermark;
 pub mod window;
 pub mod worker;

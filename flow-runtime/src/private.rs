@@ -1,6 +1,6 @@
 //! The only door for generated code. No stability is promised behind it.
 
-use crate::{source::Bounded, state::StateValue};
+use crate::source::Bounded;
 
 /// An argument of a pipeline, as the job keeps it for its workers.
 pub fn keep<T: Argument + ?Sized>(argument: &T) -> T::Kept {
@@ -51,8 +51,9 @@ pub use crate::{
     checkpoint::Compression,
     error::BoxError,
     job::{Definition, Job},
-    join::{FullOuter, Inner, LeftOuter, RightOuter},
+    join::{FullOuter, Inner, LeftOuter, RightOuter, interval::between},
     plan::{CheckpointPlan, EdgePlan, Guarantee, Mode, OperatorPlan, Plan, Ship},
+    process::state::{State, StateField, Stored, Ttl, TtlUpdate, TtlVisibility, state_field},
     record::{
         BarePlain, BareRecord, Lend, LendPlain, LendRecord, Lending, OwnPlain, OwnRecord, Owning, Plain,
         Record, Slot, Witness, WitnessPlain, WitnessRecord,
@@ -60,8 +61,9 @@ pub use crate::{
     sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
     split::{Split2, Split3, Split4, choice_of_2, choice_of_3, choice_of_4},
-    state::{Key, StoredKeyPart},
+    state::{Key, StateValue, StoredKeyPart},
     time::Offset,
+    time::Timestamp,
     watermark::WatermarkStrategy,
     window::{
         lent::{

@@ -52,7 +52,8 @@ pub(crate) fn skips(node: &Node, usual: Policy) -> bool {
 /// A policy where nothing can fail is a misunderstanding.
 pub(super) fn policies(graph: &Graph, errors: &mut Errors) {
     for node in &graph.nodes {
-        if node.on_error.is_some() && !may_fail(node.kind) && !node.kind.asks() {
+        let may = may_fail(node.kind) || node.kind.processes() || node.kind.asks();
+        if node.on_error.is_some() && !may {
             errors
                 .at_span(node.on_error_span.unwrap_or(node.span), format!("`on_error` after `{}`, which has no closure that may fail", node.kind.name()))
                 .help("put it after the `map`, `filter`, `filter_map`, `flat_map` or `inspect` whose closure uses `?`");

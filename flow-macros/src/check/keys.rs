@@ -8,7 +8,9 @@ use crate::{
 
 /// State belongs to a key: without one there is nothing to sum per.
 pub(super) fn keyed_streams(graph: &Graph, errors: &mut Errors) {
-    for node in graph.nodes.iter().filter(|node| node.kind.keyed()) {
+    // What was broadcast is of no key.
+    let keyed = |kind: Kind| kind.keyed() && kind != Kind::BroadcastProcess;
+    for node in graph.nodes.iter().filter(|node| keyed(node.kind)) {
         let unkeyed = node.inputs.iter().position(|input| graph.nodes[*input].kind != Kind::KeyBy);
         let Some(side) = unkeyed else { continue };
         let (operator, stream) = (node.word(), graph.stream_name(node.inputs[side]));

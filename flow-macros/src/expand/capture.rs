@@ -65,7 +65,8 @@ pub(super) fn functions<'g>(graph: &'g Graph, operators: &'g [NodeId]) -> impl I
     operators.iter().flat_map(|id| {
         let node = &graph.nodes[*id];
         match node.kind {
-            Kind::Source | Kind::Sink | Kind::Join | Kind::MapAsync | Kind::LookupJoin => &[],
+            Kind::Source | Kind::Sink | Kind::Join | Kind::BroadcastJoin => &[],
+            kind if kind.processes() || kind.asks() => &[],
             // The first is the strategy.
             Kind::Watermarks => node.arguments.get(1..).unwrap_or_default(),
             Kind::Window => super::window::of_records(node),

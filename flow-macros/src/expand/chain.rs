@@ -2,13 +2,15 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::Expr;
 
 use super::{
     answer,
     capture::{captures, functions},
+    inputs::sides,
     join,
     operator::{REC, TIME, bound_function, handle_name},
-    window,
+    process, window,
 };
 use crate::{
     check::skips,
@@ -27,6 +29,8 @@ pub(super) struct Loop<'g> {
     handles: Vec<Ident>,
     /// Operators whose functions it applies.
     pub(super) operators: Vec<NodeId>,
+    /// Further functions that it applies.
+    pub(super) applied: Vec<&'g Expr>,
     /// The window whose results it takes.
     pub(super) results_of: Option<NodeId>,
     /// Windows, whose results come when they fire, and aggregates of a batch pipeline, whose results come at the end.
@@ -41,6 +45,7 @@ impl<'g> Loop<'g> {
             results_of: None,
             handles: Vec::new(),
             operators: Vec::new(),
+            applied: Vec::new(),
             deferred: Vec::new(),
         }
     }
@@ -75,10 +80,10 @@ impl<'g> Loop<'g> {
                 let span = self.graph.nodes[consumer].span;
                 match self.graph.nodes[consumer].kind {
                     Kind::Part => self.hand_over(&out),
-                    _ => self.forward(consumer, &out, span),
+                    _ => self.forward(id, consumer, &out, span),
                 }
             } else {
-                self.operators.push(consumer);
+                self.applies(consumer);
                 // The key is made where the state is.
                 if self.graph.nodes[consumer].kind.keyed() {
                     self.operators.extend(&self.graph.nodes[consumer].inputs);
@@ -105,14 +110,21 @@ impl<'g> Loop<'g> {
         }
     }
 
+    /// Notes that the functions of `id` are applied here. With one subtask an exchange does nothing.
+    fn applies(&mut self, id: NodeId) {
+        if !(self.layout.single && self.graph.nodes[id].kind.exchange()) {
+            self.operators.push(id);
+        }
+    }
+
     /// Into a helper function or out of it: its item types are written down, so records go as they are.
     fn hand_over(&self, out: &Ident) -> TokenStream {
         let private = private();
         self.send(out, &quote!(#private::Plain(#REC)))
     }
 
-    fn forward(&self, to: NodeId, out: &Ident, span: Span) -> TokenStream {
-        self.send(out, &self.cargo(to, span))
+    fn forward(&self, from: NodeId, to: NodeId, out: &Ident, span: Span) -> TokenStream {
+        self.send(out, &self.cargo(from, to, span))
     }
 
     fn send(&self, out: &Ident, record: &TokenStream) -> TokenStream {
@@ -133,7 +145,8 @@ impl<'g> Loop<'g> {
         let at = local("at");
         let handles = &self.handles;
         let results = self.results_of.into_iter().flat_map(|id| window::of_results(&self.graph.nodes[id]));
-        let functions: Vec<_> = functions(self.graph, &self.operators).chain(results).collect();
+        let functions = functions(self.graph, &self.operators).chain(self.applied.iter().copied());
+        let functions: Vec<_> = functions.chain(results).collect();
         let (before, inside) = captures(self.graph, &functions, elsewhere);
         let clone = share.then(|| quote!(#(let #handles = ::core::clone::Clone::clone(&#handles);)*));
         let base = base(self.graph);
@@ -181,7 +194,7 @@ fn edge_name(output: &Ident) -> Ident {
 }
 
 /// The counter of an operator that skips records.
-fn skipped_name(graph: &Graph, id: NodeId) -> Ident {
+pub(super) fn skipped_name(graph: &Graph, id: NodeId) -> Ident {
     local(&format!("skipped_by_{}", handle_name(graph, id)))
 }
 
@@ -221,23 +234,19 @@ struct Entrance<'g> {
 fn entrances<'g>(graph: &'g Graph, layout: &'g Layout, root: Root) -> Vec<Entrance<'g>> {
     let entrance = |edges, timed, first: Option<NodeId>, body: &dyn Fn(&mut Loop<'g>) -> TokenStream| {
         let mut main = Loop::new(graph, layout);
-        main.operators.extend(first);
+        first.into_iter().for_each(|id| main.applies(id));
         let body = body(&mut main);
         Entrance { edges, timed, main, body }
     };
     match root {
         Root::Before(id) if graph.nodes[id].kind.two_inputs() => {
-            let inputs = graph.nodes[id].inputs.iter().enumerate();
-            let inputs = inputs.map(|(side, &from)| {
+            let inputs = sides(graph, id).map(|(side, from)| {
                 let edge = match layout.straight(graph, from, id) {
                     true => outgoing(graph, from),
                     false => cut_edge(graph, from, id),
                 };
-                let mut entrance =
-                    entrance(vec![edge], graph.takes_time(id), Some(id), &|main| main.put(id, side));
-                // The key is made where the state is.
-                entrance.main.operators.push(from);
-                entrance
+                let timed = graph.takes_time_from(id, from);
+                entrance(vec![edge], timed, None, &|main| main.enter(id, side))
             });
             inputs.collect()
         }
@@ -307,13 +316,14 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
             Kind::Window => finish.fired(id),
             Kind::Join => finish.joined(id),
             kind if kind.asks() => finish.answered(id),
+            kind if kind.processes() => finish.processed(id),
             _ => finish.results(id),
         };
         deferred.append(&mut finish.deferred);
         finishes.push((id, finish, body));
     }
 
-    let share = !finishes.is_empty();
+    let share = !finishes.is_empty() || entrances.len() > 1;
     let behind: Vec<_> =
         finishes.iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])).copied().collect();
     let (at, batch, slot) = (local("at"), local("batch"), local("slot"));
@@ -376,7 +386,8 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
             };
             return quote!(#variable.on_answers(#local_index, #origin, &#handle, #closure););
         }
-        if matches!(graph.nodes[*id].kind, Kind::Window | Kind::Join) {
+        let kind = graph.nodes[*id].kind;
+        if matches!(kind, Kind::Window | Kind::Join) || kind.processes() {
             let turn = local("turn");
             let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
             let (local_index, origin) = (syn::Index::from(*id), origin(graph, chain.root, *id));
@@ -445,7 +456,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
         quote!(let (#name, #edge) = #variable.#output(#forward #receivers);)
     };
     // With the records that go into `to`.
-    let time = |from, to| graph.takes_time(to).then(|| origin(graph, chain.root, from));
+    let time = |from, to| graph.takes_time_from(to, from).then(|| origin(graph, chain.root, from));
     let mut senders: Vec<NodeId> = chain.operators.clone();
     if let Root::After(id) = chain.root {
         senders.push(id);
@@ -472,13 +483,16 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             Kind::Window => handles.extend(window::make(graph, id, &variable)),
             Kind::Join => handles.extend(join::make(graph, id, &variable)),
             kind if kind.asks() => handles.extend(answer::make(graph, id, &variable)),
+            kind if kind.processes() => handles.extend(process::make(graph, id, &variable)),
+            Kind::BroadcastJoin => handles.extend(join::make_broadcast(graph, id, &variable)),
             kind if kind.keyed() => {
                 let keyed = local_at("keyed", node.span);
                 handles.extend(quote!(let #name = #variable.#keyed(#local_index);));
             }
             kind if kind.exchange() && !layout.single => {
                 let forward = Some(kind == Kind::Forward);
-                let declare = output(&name, node.span, forward, time(id, id), graph.receivers(id));
+                let time = graph.takes_time(id).then(|| origin(graph, chain.root, id));
+                let declare = output(&name, node.span, forward, time, graph.receivers(id));
                 handles.extend(declare);
             }
             _ => {}
@@ -494,7 +508,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
     }
     for id in dedup(seen) {
         let node = &graph.nodes[id];
-        if node.kind == Kind::Sink {
+        if node.kind == Kind::Sink || node.kind.processes() {
             continue;
         }
         for (i, argument) in node.arguments.iter().enumerate() {
@@ -506,6 +520,8 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             }
         }
     }
+    // What leaves by an exchange is sent on, or handed over, behind it.
+    senders.retain(|from| !layout.ends(graph, *from) || chain.root == Root::After(*from));
     for from in senders {
         for to in graph.consumers(from).filter(|to| layout.cuts(graph, from, *to)) {
             let receivers = match graph.nodes[to].kind.exchange() {
@@ -518,8 +534,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 output(&cut_name(graph, from, to), graph.nodes[to].span, forward, time(from, to), receivers);
             handles.extend(declare);
         }
-        // What leaves by an exchange is handed over behind it.
-        if graph.output == Some(from) && (!layout.ends(graph, from) || chain.root == Root::After(from)) {
+        if graph.output == Some(from) {
             let declare = output(&local("to_caller"), graph.nodes[from].span, None, None, None);
             handles.extend(declare);
         }

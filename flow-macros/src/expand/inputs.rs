@@ -9,15 +9,41 @@ use super::{
     operator::{REC, TIME},
 };
 use crate::{
-    graph::NodeId,
+    graph::{Graph, NodeId},
     names::{here, local, local_at, method, private, private_at},
+    vocab::Kind,
 };
 
+/// The inputs of an operator with two, in the order in which their loops are written: a loop that makes something of what
+/// the other one has brought comes second, when its type is known.
+pub(super) fn sides(graph: &Graph, id: NodeId) -> impl Iterator<Item = (usize, NodeId)> {
+    let mut sides: Vec<_> = graph.nodes[id].inputs.iter().copied().enumerate().collect();
+    if graph.nodes[id].kind == Kind::BroadcastJoin {
+        sides.reverse();
+    }
+    sides.into_iter()
+}
+
 impl Loop<'_> {
+    /// What the loop of one input does with the record.
+    pub(super) fn enter(&mut self, id: NodeId, side: usize) -> TokenStream {
+        self.operators.push(id);
+        match (self.graph.nodes[id].kind, side) {
+            (Kind::BroadcastJoin, 0) => self.look_up(id),
+            (Kind::BroadcastJoin, _) => self.keep(id),
+            (Kind::CoProcess, _) | (Kind::BroadcastProcess, 1) => self.put_unkeyed(id, side),
+            _ => {
+                // The key is made where the state is.
+                self.operators.extend(self.graph.nodes[id].inputs.get(side));
+                self.put(id, side)
+            }
+        }
+    }
+
     /// Puts the record into the handle of an operator with two inputs, by `put_left(key, time, record)` or
     /// `put_right(..)`. The key is given in the form in which it is stored, since the record that it may borrow from
     /// moves.
-    pub(super) fn put(&mut self, id: NodeId, side: usize) -> TokenStream {
+    fn put(&mut self, id: NodeId, side: usize) -> TokenStream {
         self.deferred.push(id);
         let handle = self.handle(id);
         let node = &self.graph.nodes[id];
@@ -40,6 +66,6 @@ impl Loop<'_> {
     }
 }
 
-fn put_name(side: usize, span: proc_macro2::Span) -> Ident {
+pub(super) fn put_name(side: usize, span: proc_macro2::Span) -> Ident {
     local_at(if side == 0 { "put_left" } else { "put_right" }, span)
 }

@@ -9,6 +9,7 @@ mod join;
 mod operator;
 mod part;
 mod plan;
+mod process;
 mod split;
 mod time;
 mod window;
@@ -96,7 +97,7 @@ fn plain(graph: &Graph) -> TokenStream {
 /// The traits whose methods choose how a record is owned.
 fn choices(graph: &Graph) -> TokenStream {
     let private = private();
-    let windows = graph.nodes.iter().any(|node| node.window.is_some() || node.kind.two_inputs()).then(|| {
+    let windows = graph.nodes.iter().any(|node| node.window.is_some() || node.kind.two_inputs() || node.kind.processes()).then(|| {
         quote! {
             #[allow(unused_imports)]
             use #private::{

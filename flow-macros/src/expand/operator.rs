@@ -88,6 +88,8 @@ impl Loop<'_> {
             Kind::Watermarks => self.watermarks(id),
             Kind::Window => self.window(id),
             kind if kind.asks() => self.ask(id),
+            Kind::Process => self.process(id),
+            Kind::KeyedProcess => self.keyed_process(id),
             kind if kind.keyed() => self.aggregate(id),
             kind if kind.exchange() && !self.layout.single => self.exchange(id),
             // A union is where its chain begins, and with one subtask there is nothing to exchange.
@@ -303,7 +305,8 @@ impl Loop<'_> {
     fn exchange(&mut self, id: NodeId) -> TokenStream {
         let node = &self.graph.nodes[id];
         let (at, out, target, operator) = (local("at"), self.handle(id), local("target"), self.index(id));
-        let (own, send) = (self.cargo(id, node.span), local_at("send", node.span));
+        let (own, send) =
+            (self.own_with_time(self.graph.takes_time(id), node.span), local_at("send", node.span));
         match node.kind {
             Kind::KeyBy => {
                 let ((make_key, key), by_key) = (self.key(id), local_at("by_key", node.span));
@@ -338,9 +341,13 @@ impl Loop<'_> {
     }
 
     /// The record as it is sent into `to`: owned, and with its event time where that is needed.
-    pub(super) fn cargo(&self, to: NodeId, span: Span) -> TokenStream {
+    pub(super) fn cargo(&self, from: NodeId, to: NodeId, span: Span) -> TokenStream {
+        self.own_with_time(self.graph.takes_time_from(to, from), span)
+    }
+
+    fn own_with_time(&self, timed: bool, span: Span) -> TokenStream {
         let own = self.own(span);
-        if self.graph.takes_time(to) { quote!((#TIME, #own)) } else { own }
+        if timed { quote!((#TIME, #own)) } else { own }
     }
 
     /// `rec`, owned.

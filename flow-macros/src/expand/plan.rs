@@ -79,9 +79,12 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let name = node.name.as_ref().map(|name| quote!(.name(#name)));
     let parallelism = node.parallelism.map(Index::from).map(|n| quote!(.parallelism(#n)));
     let stateful = node.kind.keyed().then(|| quote!(.stateful()));
-    let lists = node.kind.asks().then(|| quote!(.operator_state()));
+    let operator_state =
+        (matches!(node.kind, Kind::Process | Kind::CoProcess | Kind::BroadcastProcess | Kind::BroadcastJoin)
+            || node.kind.asks())
+        .then(|| quote!(.operator_state()));
     let part = node.part.as_ref().map(|path| quote!(.part(<#path as #private::Definition>::PLAN)));
-    quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #lists #part)
+    quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #operator_state #part)
 }
 
 /// As it is called in plans. What meets in a join, or what is computed of a window decides what its state is.

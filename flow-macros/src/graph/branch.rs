@@ -21,6 +21,7 @@ impl Node {
     pub(crate) fn outputs(&self) -> RangeInclusive<usize> {
         match self.kind {
             Kind::Split => 2..=4,
+            kind if kind.processes() => 1..=2,
             _ => 1..=1,
         }
     }

@@ -102,6 +102,16 @@ impl Builder {
         let node = &self.graph.nodes[at];
         match &node.join {
             Some(join) => join.unfinished(node, &mut self.errors),
+            None if node.kind == Kind::Connect => {
+                self.errors
+                    .at_span(node.span, "connected streams of which nothing is made")
+                    .help("go on with `.process(function)`");
+            }
+            None if node.kind == Kind::BroadcastJoin => {
+                self.errors
+                    .at_span(node.span, "a join of which nothing is made")
+                    .help("go on with `.with(|record, other| ..)`");
+            }
             None => {
                 self.errors.at_span(node.span, "a window of which nothing is computed").help(
                     "go on with `.count()`, `.sum(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`",
@@ -127,6 +137,13 @@ impl Builder {
             _ => prefix.map(str::to_owned),
         };
         let at = self.chain(chain, prefix.as_deref())?;
+        if self.several(at) {
+            let names = self.usual_names(at);
+            self.errors
+                .at(argument, "this has several outputs, and one stream is wanted here")
+                .help(format!("name each first: `let {names} = ..;`"));
+            return None;
+        }
         if self.graph.nodes[at].kind == Kind::Sink {
             self.errors
                 .at_span(self.graph.nodes[at].span, "nothing comes out of a sink")
@@ -161,7 +178,7 @@ impl Builder {
         }
     }
 
-    fn add(&mut self, mut node: Node, prefix: Option<&str>) -> NodeId {
+    pub(super) fn add(&mut self, mut node: Node, prefix: Option<&str>) -> NodeId {
         node.uid = self.unique(prefix, node.word());
         self.graph.nodes.push(node);
         self.graph.nodes.len() - 1
@@ -188,6 +205,12 @@ impl Builder {
         }
         if self.unfinished(at) && self.graph.nodes[at].join.is_some() {
             return self.join(at, call);
+        }
+        if self.unfinished(at) && self.graph.nodes[at].kind == Kind::BroadcastJoin {
+            return self.broadcast_join(at, call);
+        }
+        if self.graph.nodes[at].kind == Kind::Connect {
+            return self.connected(at, call);
         }
         if BOUNDS.contains(&name.as_str()) {
             self.errors
@@ -231,7 +254,11 @@ impl Builder {
                 .help(format!("name each first: `let {names} = ..;`, and go on with the names"));
             return None;
         }
-        let mut node = node_of(operator.kind, call.name.span(), Vec::new());
+        let kind = match (operator.kind, self.graph.nodes[at].kind) {
+            (Kind::Process, Kind::KeyBy) => Kind::KeyedProcess,
+            (kind, _) => kind,
+        };
+        let mut node = node_of(kind, call.name.span(), Vec::new());
         node.inputs.push(at);
         if operator.args == [Arg::Streams] {
             if call.arguments.is_empty() {
@@ -245,7 +272,11 @@ impl Builder {
             self.arguments(operator.name, operator.args, operator.usage, &call);
             let mut arguments = call.arguments.into_iter();
             let other = call.streams.into_iter().next().flatten();
-            node.inputs.push(self.stream(other, &arguments.next()?, operator.usage, prefix)?);
+            let mut other = self.stream(other, &arguments.next()?, operator.usage, prefix)?;
+            if operator.kind == Kind::BroadcastJoin {
+                other = self.everywhere(other, call.name.span());
+            }
+            node.inputs.push(other);
             node.arguments = arguments.collect();
             node.join = (operator.kind == Kind::Join).then(|| Box::new(Join::of(operator.name)));
         } else {
@@ -334,10 +365,12 @@ impl Builder {
     }
 
     /// Whether the node is a window of which nothing is computed yet.
-    fn unfinished(&self, node: NodeId) -> bool {
+    pub(super) fn unfinished(&self, node: NodeId) -> bool {
         let node = &self.graph.nodes[node];
         match &node.join {
             Some(join) => !join.with,
+            None if node.kind == Kind::BroadcastJoin => node.arguments.len() < 3,
+            None if node.kind == Kind::Connect => true,
             None => node.window.as_ref().is_some_and(|window| window.function.is_none()),
         }
     }

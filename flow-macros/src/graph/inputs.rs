@@ -1,6 +1,7 @@
 //! Operators with two inputs, and who shares the subtasks of an exchange.
 
 use super::Graph;
+use crate::vocab::Kind;
 
 impl Graph {
     /// An operator with two inputs runs where the other readers of the exchanges before it do: if it sets no
@@ -16,7 +17,13 @@ impl Graph {
             });
             match settled {
                 Some((id, parallelism)) => self.nodes[id].parallelism = Some(parallelism),
-                None => return,
+                None => break,
+            }
+        }
+        // Each output of an operator runs where that does.
+        for id in 0..self.nodes.len() {
+            if self.nodes[id].kind == Kind::Branch {
+                self.nodes[id].parallelism = self.nodes[self.operator_of(id)].parallelism;
             }
         }
     }

@@ -1,13 +1,16 @@
 //! A join, as it is put together by a chain of methods.
 
 use proc_macro2::Span;
-use syn::Expr;
+use syn::{Expr, spanned::Spanned};
 
-use super::{Node, NodeId, Window, build::Builder};
+use super::{
+    Node, NodeId, Window,
+    build::{Builder, node_of, plain},
+};
 use crate::{
     diag::{Errors, similar},
     parse::{Call, span},
-    vocab::{Arg, JOIN_MODIFIERS, MODIFIERS},
+    vocab::{Arg, JOIN_MODIFIERS, Kind, MODIFIERS},
 };
 
 /// Of which records without a partner something is made, too.
@@ -43,6 +46,7 @@ pub(crate) struct Between {
 #[derive(Debug)]
 pub(crate) struct Bound {
     pub(crate) value: Expr,
+    span: Span,
     /// In milliseconds, if it is a literal.
     millis: Option<i64>,
     pub(crate) exclusive: Option<Span>,
@@ -102,7 +106,7 @@ impl Between {
         let (Some(lower), Some(upper)) = (self.lower.millis, self.upper.millis) else { return };
         if lower > upper {
             errors
-                .at(&self.lower.value, "the lower bound is above the upper one")
+                .at_span(self.lower.span, "the lower bound is above the upper one")
                 .help("the bounds are relative to the time of the left record: `.between(\"-5s\", \"10s\")`");
         } else if lower + i64::from(self.lower.exclusive.is_some())
             > upper - i64::from(self.upper.exclusive.is_some())
@@ -221,13 +225,40 @@ impl Builder {
         Some(at)
     }
 
+    /// The stream that a join with a small stream keeps in every subtask.
+    pub(super) fn everywhere(&mut self, small: NodeId, span: Span) -> NodeId {
+        if self.graph.nodes[small].kind == Kind::Broadcast {
+            return small;
+        }
+        let name = self.graph.bindings.iter().find(|binding| binding.node == small);
+        let prefix = name.map(|binding| plain(&binding.name));
+        let mut broadcast = node_of(Kind::Broadcast, span, Vec::new());
+        broadcast.inputs.push(small);
+        self.add(broadcast, prefix.as_deref())
+    }
+
+    /// What becomes of each record and what is kept for its key.
+    pub(super) fn broadcast_join(&mut self, at: NodeId, mut call: Call) -> Option<NodeId> {
+        let (name, usage) = (call.name.to_string(), ".with(|record, other| ..)");
+        if name != "with" {
+            self.errors
+                .at(&call.name, format!("`{name}` of a join of which nothing is made yet"))
+                .help(format!("go on with `{usage}` first"));
+            return None;
+        }
+        self.arguments("with", &[Arg::Function(2)], usage, &call);
+        self.graph.nodes[at].arguments.append(&mut call.arguments);
+        (!self.unfinished(at)).then_some(at)
+    }
+
     pub(super) fn twice(&mut self, call: &Call) {
         self.errors.at(&call.name, format!("`{}` is set twice", call.name)).help("remove one of the two");
     }
 
     /// One end of `.between(..)`.
     fn bound(&mut self, mut value: Expr) -> Bound {
+        let span = value.span();
         let millis = span::signed(&mut value, &mut self.errors);
-        Bound { value, millis, exclusive: None }
+        Bound { value, span, millis, exclusive: None }
     }
 }

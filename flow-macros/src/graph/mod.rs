@@ -3,6 +3,7 @@
 mod answers;
 mod branch;
 mod build;
+mod connect;
 mod inputs;
 mod join;
 mod time;

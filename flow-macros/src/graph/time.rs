@@ -22,27 +22,43 @@ impl Graph {
                 Some(node)
             }
             kind if kind == Kind::Union || kind.two_inputs() => {
-                self.nodes[node].inputs.iter().find_map(|input| self.timeless(*input))
+                self.timed_inputs(node).iter().find_map(|input| self.timeless(*input))
             }
             _ => self.timeless(input),
         }
     }
 
+    /// The inputs whose event time is that of what comes out. What is kept everywhere for a join belongs to no time.
+    fn timed_inputs(&self, node: NodeId) -> &[NodeId] {
+        match self.nodes[node].kind {
+            Kind::BroadcastJoin | Kind::BroadcastProcess => &self.nodes[node].inputs[..1],
+            _ => &self.nodes[node].inputs,
+        }
+    }
+
     /// Whether event time goes into `node` with the records, because a window there or behind it needs it.
     pub(crate) fn takes_time(&self, node: NodeId) -> bool {
-        self.nodes[node].inputs.iter().all(|input| self.has_time(*input)) && self.wants_time(node)
+        self.timed_inputs(node).iter().all(|input| self.has_time(*input)) && self.wants_time(node)
+    }
+
+    /// Whether event time goes into `node` with the records that come from its input `from`.
+    pub(crate) fn takes_time_from(&self, node: NodeId, from: NodeId) -> bool {
+        self.takes_time(node) && self.timed_inputs(node).contains(&from)
     }
 
     /// Whether anybody behind `node` needs event time.
     pub(crate) fn gives_time(&self, node: NodeId) -> bool {
-        self.has_time(node) && self.consumers(node).any(|consumer| self.wants_time(consumer))
+        let wants = |reader| self.wants_time(reader) && self.timed_inputs(reader).contains(&node);
+        self.has_time(node) && self.consumers(node).any(wants)
     }
 
     fn wants_time(&self, node: NodeId) -> bool {
         match self.nodes[node].kind {
             Kind::Window => true,
             // With time on one side only there is none at the other: neither edge carries it then.
-            Kind::Join => self.nodes[node].inputs.iter().all(|input| self.has_time(*input)),
+            kind if kind == Kind::Join || kind.processes() => {
+                self.timed_inputs(node).iter().all(|input| self.has_time(*input))
+            }
             Kind::Watermarks | Kind::Part | Kind::Sink => false,
             _ => self.gives_time(node),
         }

@@ -236,7 +236,7 @@ pub(super) fn unknown(name: &impl ToTokens, what: &str, known: &[&str], errors: 
     };
 }
 
-pub(super) fn duration(text: &str) -> Option<Duration> {
+pub(crate) fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let number: u64 = text[..digits].parse().ok()?;
     let milliseconds = match text[digits..].trim() {

@@ -206,7 +206,7 @@ impl Skipped {
     }
 
     #[cold]
-    fn count(&self, cause: &BoxError) {
+    pub(crate) fn count(&self, cause: &BoxError) {
         let n = self.count.get() + 1;
         self.count.set(n);
         self.total.fetch_add(1, Ordering::Relaxed);

@@ -7,15 +7,17 @@ use crate::{
     state::{Key, StoredKey},
 };
 
-/// What the keys of the right stream have to be, where those of the left one are `K`: the same.
+/// What the keys of one stream have to be, where those of the other one are `K`: the same.
 #[diagnostic::on_unimplemented(
     message = "the keys of the two streams are of different types: `{K}` and `{Self}`",
-    label = "this is the key of the second stream",
-    note = "records of both streams meet by equal keys: let both `key_by` closures return the same type"
+    label = "this key is a `{Self}`, and that of the other stream a `{K}`",
+    note = "the records of both streams meet by equal keys: let both closures return the same type"
 )]
 pub trait SameKey<K> {
     /// The key.
     fn same(self) -> K;
+    /// The same key, the other way round.
+    fn same_ref(key: &K) -> &Self;
 }
 
 #[diagnostic::do_not_recommend]
@@ -23,6 +25,10 @@ impl<K> SameKey<K> for K {
     #[inline(always)]
     fn same(self) -> K {
         self
+    }
+    #[inline(always)]
+    fn same_ref(key: &K) -> &K {
+        key
     }
 }
 

@@ -57,6 +57,15 @@ pub trait StateItems: 'static {
     fn add(&mut self, items: Vec<Self::Item>);
 }
 
+/// Nothing to remember.
+impl StateItems for () {
+    type Item = ();
+    fn items(&self) -> Vec<()> {
+        Vec::new()
+    }
+    fn add(&mut self, _: Vec<()>) {}
+}
+
 impl<T: StateValue> StateItems for Vec<T> {
     type Item = T;
     fn items(&self) -> Vec<T> {

@@ -28,13 +28,16 @@ impl Turn {
     }
 
     /// The new watermark, if there is one, until it is [done](Self::done).
-    #[allow(dead_code)]
     pub(crate) fn watermark(&self) -> Option<Watermark> {
         self.watermark
     }
 
+    /// What the clock says, unless that is [done](Self::done).
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.now
+    }
+
     /// All that the new watermark makes due has come out.
-    #[allow(dead_code)]
     pub(crate) fn done(&mut self) {
         self.watermark = None;
     }

@@ -17,9 +17,9 @@ pub(crate) mod lent;
 mod operator;
 mod spec;
 mod state;
-mod timers;
 pub mod trigger;
 
+use crate::timers;
 pub use aggregate::Aggregate;
 pub use assign::{
     Assigner, Count, Gap, Global, Session, SessionGap, Sliding, SlidingCount, SlidingWindows, Tumbling,
@@ -27,6 +27,7 @@ pub use assign::{
 };
 pub use bounds::{Bounds, GlobalWindow, Window};
 pub use evict::Evictor;
+pub(crate) use lent::WindowPort;
 pub use lent::{Records, Turn};
 pub use operator::{Counters, Fired, Windows, WindowsMut};
 pub use spec::{Definition, Spec, WindowsOf, windows};
@@ -34,4 +35,4 @@ pub use state::KeyWindows;
 pub use trigger::{Trigger, TriggerContext, TriggerResult};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,16 +2,14 @@
 
 mod few;
 
-use std::cell::Cell;
-
 use few::Few;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{
-    Bounds, Window,
-    timers::{Timers, Times},
+use super::{Bounds, Window};
+use crate::{
+    time::Timestamp,
+    timers::{Indexed, Timers, Times},
 };
-use crate::time::Timestamp;
 
 /// The open windows of a key, which are the value that a checkpoint holds for it.
 #[derive(Clone, Debug)]
@@ -23,37 +21,6 @@ pub struct KeyWindows<W, H, S> {
     /// When the indices of timers lead here. Not part of the state.
     pub(super) event: Indexed,
     pub(super) processing: Indexed,
-}
-
-/// Under which time an index leads to a key, if it does.
-#[derive(Clone, Debug)]
-pub(super) struct Indexed(Cell<Timestamp>);
-
-impl Indexed {
-    /// No timer is for the beginning of time.
-    const NOT: Timestamp = Timestamp::MIN;
-
-    #[inline(always)]
-    pub(super) fn get(&self) -> Option<Timestamp> {
-        Some(self.0.get()).filter(|time| *time != Self::NOT)
-    }
-
-    #[inline(always)]
-    pub(super) fn set(&self, time: Option<Timestamp>) {
-        self.0.set(time.unwrap_or(Self::NOT));
-    }
-
-    /// Whether the index does not lead here until `time`, or later.
-    #[inline(always)]
-    pub(super) fn is_after(&self, time: Timestamp) -> bool {
-        self.get().is_none_or(|indexed| time < indexed)
-    }
-}
-
-impl Default for Indexed {
-    fn default() -> Self {
-        Indexed(Cell::new(Self::NOT))
-    }
 }
 
 /// An open window.

@@ -150,7 +150,10 @@ where
 impl<V> fmt::Debug for SqlLookup<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = self.url.to_string();
-        f.debug_struct("SqlLookup").field("url", &url).field("statement", &self.statement).finish_non_exhaustive()
+        f.debug_struct("SqlLookup")
+            .field("url", &url)
+            .field("statement", &self.statement)
+            .finish_non_exhaustive()
     }
 }
 
@@ -173,7 +176,9 @@ impl Found {
             single
                 .and_then(Result::ok)
                 .or_else(|| serde_json::from_value(Json::Array(values)).ok())
-                .ok_or_else(|| SqlError::Record(format!("a row of `{statement}` is not what is wanted: {error}")))
+                .ok_or_else(|| {
+                    SqlError::Record(format!("a row of `{statement}` is not what is wanted: {error}"))
+                })
         })
     }
 }

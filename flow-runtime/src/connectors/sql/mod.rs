@@ -82,8 +82,8 @@ mod error;
 mod handle;
 mod identifier;
 mod insert_text;
-mod lookup;
 mod ledger;
+mod lookup;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod placeholder;

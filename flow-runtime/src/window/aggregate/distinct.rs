@@ -20,7 +20,7 @@ pub const fn distinct<F>(of: F) -> Distinct<F> {
 }
 
 /// See [`distinct`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Distinct<F> {
     of: F,
 }

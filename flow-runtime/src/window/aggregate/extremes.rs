@@ -18,13 +18,13 @@ pub const fn max<F>(of: F) -> Max<F> {
 }
 
 /// See [`min`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Min<F> {
     of: F,
 }
 
 /// See [`max`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Max<F> {
     of: F,
 }
@@ -80,7 +80,7 @@ pub const fn top_n<F>(n: usize, of: F) -> TopN<F> {
 }
 
 /// See [`top_n`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TopN<F> {
     n: usize,
     of: F,

@@ -18,7 +18,7 @@ pub const fn mean<F>(of: F) -> Mean<F> {
 }
 
 /// See [`mean`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Mean<F> {
     of: F,
 }

@@ -16,13 +16,13 @@ pub const fn last<F>(of: F) -> Last<F> {
 }
 
 /// See [`first`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct First<F> {
     of: F,
 }
 
 /// See [`last`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Last<F> {
     of: F,
 }

@@ -21,7 +21,7 @@ pub trait Project<In> {
 ///
 /// let totals = windows(tumbling(Duration::from_secs(60))).aggregate(sum(Itself));
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Itself;
 
 impl<In: Clone> Project<In> for Itself {

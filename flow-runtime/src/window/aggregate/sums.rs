@@ -14,7 +14,7 @@ pub const fn count() -> Count {
 }
 
 /// See [`count`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Count;
 
 impl<In> Aggregate<In> for Count {
@@ -58,7 +58,7 @@ pub const fn sum<F>(of: F) -> Total<F> {
 }
 
 /// See [`sum`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Total<F> {
     of: F,
 }

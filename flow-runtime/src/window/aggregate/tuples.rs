@@ -20,7 +20,7 @@ pub const fn each<A>(aggregates: A) -> Each<A> {
 }
 
 /// See [`each`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Each<A>(A);
 
 macro_rules! tuples {

@@ -59,7 +59,7 @@ type StateOf<K, In, S> = KeyWindows<
 /// ```
 pub struct Windows<K: StoredKey, In, S: Definition<K, In>> {
     core: Rc<RefCell<Core<K, In, S>>>,
-    pub(super) table: Keyed<K, StateOf<K, In, S>>,
+    pub(crate) table: Keyed<K, StateOf<K, In, S>>,
 }
 
 impl<K: StoredKey, In, S: Definition<K, In>> Clone for Windows<K, In, S> {

@@ -3,8 +3,8 @@
 mod aggregates;
 mod cases;
 mod evictors;
-mod oracle;
-mod restore;
+pub(crate) mod oracle;
+pub(crate) mod restore;
 mod sessions;
 mod triggers;
 
@@ -17,11 +17,11 @@ use crate::{
     time::{Timestamp, Watermark},
 };
 
-pub(super) fn ms(millis: u64) -> Duration {
+pub(crate) fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-pub(super) fn at(millis: i64) -> Timestamp {
+pub(crate) fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
@@ -97,6 +97,6 @@ pub(super) fn is_empty<S: Definition<u32, i64>>(windows: &Windows<u32, i64, S>) 
     windows.borrow_mut().table.hashed().next().is_none()
 }
 
-pub(super) fn lent<K: for<'a> Lend<Lent<'a> = K>>(mut slot: crate::record::Slot<K>) -> K {
+pub(crate) fn lent<K: for<'a> Lend<Lent<'a> = K>>(mut slot: crate::record::Slot<K>) -> K {
     slot.lend()
 }

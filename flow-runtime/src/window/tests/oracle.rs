@@ -8,18 +8,18 @@ use super::{super::*, restore::restored, restore::snapshot, *};
 use crate::window::{contents::Records, tests::restore::owner};
 
 /// What a window gives: its records by number, so that no two contents are alike.
-type Content = Vec<i64>;
-type Result = (u32, i64, i64, Content);
+pub(crate) type Content = Vec<i64>;
+pub(crate) type Result = (u32, i64, i64, Content);
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(crate) enum Step {
     Record { key: u32, time: i64 },
     Watermark { forward: i64 },
     Restart { parallelism: u32 },
 }
 
 /// Times are near to each other, so that edges meet.
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         20 => (0u32..4, -20i64..80).prop_map(|(key, time)| Step::Record { key, time }),
         4 => (0i64..8).prop_map(|forward| Step::Watermark { forward }),
@@ -29,14 +29,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// The naive evaluation.
-trait Naive {
+pub(crate) trait Naive {
     /// A record has come. Returns whether it was late, and what fires at once.
     fn record(&mut self, key: u32, time: i64, record: i64) -> (bool, Vec<Result>);
     fn watermark(&mut self, watermark: i64) -> Vec<Result>;
 }
 
 /// Windows that do not merge: all records so far, with the windows that took them.
-struct Aligned {
+pub(crate) struct Aligned {
     windows: Box<dyn Fn(i64) -> Vec<(i64, i64)>>,
     lateness: i64,
     watermark: i64,
@@ -44,7 +44,7 @@ struct Aligned {
 }
 
 impl Aligned {
-    fn new(lateness: i64, windows: impl Fn(i64) -> Vec<(i64, i64)> + 'static) -> Self {
+    pub(crate) fn new(lateness: i64, windows: impl Fn(i64) -> Vec<(i64, i64)> + 'static) -> Self {
         Aligned { windows: Box::new(windows), lateness, watermark: i64::MIN, taken: Vec::new() }
     }
 
@@ -79,11 +79,11 @@ impl Naive for Aligned {
 }
 
 /// Sessions: the records of each that is not over.
-struct Sessions {
-    gap: i64,
-    lateness: i64,
-    watermark: i64,
-    open: BTreeMap<u32, Vec<(i64, i64, Content)>>,
+pub(crate) struct Sessions {
+    pub(crate) gap: i64,
+    pub(crate) lateness: i64,
+    pub(crate) watermark: i64,
+    pub(crate) open: BTreeMap<u32, Vec<(i64, i64, Content)>>,
 }
 
 impl Naive for Sessions {
@@ -217,7 +217,7 @@ where
 }
 
 /// One table of several that share no key.
-fn joined<V: crate::state::StateValue>(parts: &[Keyed<u32, V>]) -> Keyed<u32, V> {
+pub(crate) fn joined<V: crate::state::StateValue>(parts: &[Keyed<u32, V>]) -> Keyed<u32, V> {
     let all = Keyed::empty();
     for part in parts {
         for (key, value) in part.borrow_mut().results() {
@@ -227,7 +227,7 @@ fn joined<V: crate::state::StateValue>(parts: &[Keyed<u32, V>]) -> Keyed<u32, V>
     all
 }
 
-fn every(size: i64, slide: i64, offset: i64) -> impl Fn(i64) -> Vec<(i64, i64)> {
+pub(crate) fn every(size: i64, slide: i64, offset: i64) -> impl Fn(i64) -> Vec<(i64, i64)> {
     // Every window that could contain any time of the test.
     move |time| {
         let starts = (-200..200).map(|n| n * slide + offset);

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// All of the state, as a checkpoint has it.
-pub(super) fn snapshot<K: StoredKey, V: StateValue>(table: &Keyed<K, V>) -> Bytes {
+pub(crate) fn snapshot<K: StoredKey, V: StateValue>(table: &Keyed<K, V>) -> Bytes {
     table.set_whole(true);
     let snapshot = table.close(groups(1)).unwrap();
     while !table.collect(std::time::Instant::now()) {}
@@ -21,7 +21,7 @@ fn groups(parallelism: u32) -> KeyGroups {
 }
 
 /// The tables of the subtasks that go on from a snapshot.
-pub(super) fn restored<K: StoredKey, V: StateValue>(snapshot: &Bytes, parallelism: u32) -> Vec<Keyed<K, V>> {
+pub(crate) fn restored<K: StoredKey, V: StateValue>(snapshot: &Bytes, parallelism: u32) -> Vec<Keyed<K, V>> {
     let subtask = |subtask| {
         let table = Keyed::empty();
         table.restore(snapshot, groups(parallelism), subtask as usize).unwrap();
@@ -31,7 +31,7 @@ pub(super) fn restored<K: StoredKey, V: StateValue>(snapshot: &Bytes, parallelis
 }
 
 /// The subtask of a key.
-pub(super) fn owner(key: u32, parallelism: u32) -> usize {
+pub(crate) fn owner(key: u32, parallelism: u32) -> usize {
     let groups = groups(parallelism);
     groups.owner(groups.group(crate::state::hash(&key)))
 }

@@ -1,19 +1,19 @@
-//! Timers: those of a window, which are part of the state, and the index of those that are due, which is not.
+//! Timers: those of a key or a window, which are part of the state, and the index of those that are due, which is not.
 
-use std::collections::BTreeMap;
+use std::{cell::Cell, collections::BTreeMap};
 
 use crate::time::Timestamp;
 
-/// The timers of a window.
+/// The timers of a key, or of a window of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Timers {
-    pub(super) event: Times,
-    pub(super) processing: Times,
+pub(crate) struct Timers {
+    pub(crate) event: Times,
+    pub(crate) processing: Times,
 }
 
 /// Some times, each once: none and one need no memory elsewhere, and nearly all windows have one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Times {
+pub(crate) enum Times {
     #[default]
     None,
     One(Timestamp),
@@ -24,7 +24,7 @@ pub(super) enum Times {
 
 impl Times {
     #[inline(always)]
-    pub(super) fn first(&self) -> Option<Timestamp> {
+    pub(crate) fn first(&self) -> Option<Timestamp> {
         match self {
             Times::None => None,
             Times::One(time) => Some(*time),
@@ -33,7 +33,7 @@ impl Times {
     }
 
     #[inline(always)]
-    pub(super) fn insert(&mut self, time: Timestamp) {
+    pub(crate) fn insert(&mut self, time: Timestamp) {
         match self {
             Times::One(one) if *one == time => {}
             Times::None => *self = Times::One(time),
@@ -53,7 +53,7 @@ impl Times {
         }
     }
 
-    pub(super) fn remove(&mut self, time: Timestamp) {
+    pub(crate) fn remove(&mut self, time: Timestamp) {
         match self {
             Times::One(one) if *one == time => *self = Times::None,
             Times::Many(times) => times.retain(|other| *other != time),
@@ -62,7 +62,7 @@ impl Times {
     }
 
     /// Takes the first one out, unless it is after `until`.
-    pub(super) fn pop_until(&mut self, until: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn pop_until(&mut self, until: Timestamp) -> Option<Timestamp> {
         let first = self.first().filter(|first| *first <= until)?;
         match self {
             Times::Many(times) => drop(times.pop()),
@@ -71,12 +71,12 @@ impl Times {
         Some(first)
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Times::None;
     }
 
     /// The last one first.
-    pub(super) fn as_slice(&self) -> &[Timestamp] {
+    pub(crate) fn as_slice(&self) -> &[Timestamp] {
         match self {
             Times::None => &[],
             Times::One(time) => std::slice::from_ref(time),
@@ -85,12 +85,20 @@ impl Times {
     }
 
     /// Moves all of `other` here.
-    pub(super) fn append(&mut self, other: Times) {
+    pub(crate) fn append(&mut self, other: Times) {
         match other {
             Times::None => {}
             Times::One(time) => self.insert(time),
             Times::Many(times) => times.into_iter().for_each(|time| self.insert(time)),
         }
+    }
+}
+
+impl Timers {
+    /// Whether there are none.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!((&self.event, &self.processing), (Times::None, Times::None))
     }
 }
 
@@ -102,13 +110,44 @@ impl From<Vec<Timestamp>> for Times {
     }
 }
 
+/// Under which time an index leads to a key, if it does.
+#[derive(Clone, Debug)]
+pub(crate) struct Indexed(Cell<Timestamp>);
+
+impl Indexed {
+    /// No timer is for the beginning of time.
+    const NOT: Timestamp = Timestamp::MIN;
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<Timestamp> {
+        Some(self.0.get()).filter(|time| *time != Self::NOT)
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&self, time: Option<Timestamp>) {
+        self.0.set(time.unwrap_or(Self::NOT));
+    }
+
+    /// Whether the index does not lead here until `time`, or later.
+    #[inline(always)]
+    pub(crate) fn is_after(&self, time: Timestamp) -> bool {
+        self.get().is_none_or(|indexed| time < indexed)
+    }
+}
+
+impl Default for Indexed {
+    fn default() -> Self {
+        Indexed(Cell::new(Self::NOT))
+    }
+}
+
 /// When to look at which key, by its hash.
 ///
 /// A key is here about once, for the first of its timers; when that one is due, it is put here again for the next. A
 /// session that grows needs no change here: it is looked at too early, and put here again. What is here can always be
 /// made anew from the state.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(crate) struct Index {
     due: BTreeMap<Timestamp, Vec<u64>>,
     /// Of a time that has come, those that are left; the next one is the last.
     coming: Option<(Timestamp, Vec<u64>)>,
@@ -117,18 +156,18 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn push(&mut self, time: Timestamp, hash: u64) {
+    pub(crate) fn push(&mut self, time: Timestamp, hash: u64) {
         self.due.entry(time).or_insert_with(|| std::mem::take(&mut self.spare)).push(hash);
     }
 
     /// The first time for which a key is here.
-    pub(super) fn first(&self) -> Option<Timestamp> {
+    pub(crate) fn first(&self) -> Option<Timestamp> {
         let due = self.due.first_key_value().map(|(time, _)| *time);
         self.coming.as_ref().map(|(time, _)| *time).into_iter().chain(due).min()
     }
 
     /// Takes out the next key that is due, with its time.
-    pub(super) fn pop_until(&mut self, until: Timestamp) -> Option<(Timestamp, u64)> {
+    pub(crate) fn pop_until(&mut self, until: Timestamp) -> Option<(Timestamp, u64)> {
         loop {
             if let Some((time, hashes)) = &mut self.coming {
                 // Something earlier may have been put here meanwhile.

@@ -1,0 +1,11 @@
+use flow::{collection::range, file, pipeline, watermark::monotonous, window::tumbling};
+
+#[pipeline]
+fn p() {
+    let a = source(range(0..9)).watermarks(monotonous(), |n| *n as i64);
+    a.key_by(|n| *n).join(range(0..9)).window(tumbling("1s")).with(|_, a, b| a + b).sink(file::to_lines("out"));
+}
+
+fn main() {
+    flow::run(p);
+}

@@ -1,0 +1,9 @@
+use flow::{State, ValueState};
+
+#[derive(State)]
+enum Account {
+    Open { balance: ValueState<i64> },
+    Closed,
+}
+
+fn main() {}
