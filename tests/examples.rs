@@ -89,6 +89,27 @@ fn sensor_alerts() {
 }
 
 #[test]
+fn orders_join() {
+    for parallelism in ["1", "2"] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        // Out of order; the second one is paid too late, the third one not at all, the fourth one at the last moment,
+        // and the payment of an order that is not there is nobody's.
+        let orders = "order,time,customer,cents\n1,10000,ann,500\n3,50000,cid,700\n2,20000,bob,900\n\
+                      4,5000000,ann,100\n";
+        let payments = "order,time,cents\n1,70000,500\n9,60000,1\n2,3620001,900\n4,8600000,100\n";
+        fs::write(path("orders.csv"), orders).unwrap();
+        fs::write(path("payments.csv"), payments).unwrap();
+        let mut job = example("orders_join");
+        job.arg("--orders").arg(path("orders.csv")).arg("--payments").arg(path("payments.csv"));
+        job.arg("--paid").arg(path("paid")).arg("--unpaid").arg(path("unpaid"));
+        run(job.args(["--parallelism", parallelism]));
+        assert_eq!(counts(&path("paid")), ["1\tann\t500\t60", "4\tann\t100\t3600"]);
+        assert_eq!(counts(&path("unpaid")), ["2\tbob\t900", "3\tcid\t700"]);
+    }
+}
+
+#[test]
 fn word_count_resumes_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let (input, output) = (directory.path().join("in.txt"), directory.path().join("out"));

@@ -509,3 +509,28 @@ fn a_small_stream_is_everywhere_also_after_a_restore() {
         assert_eq!(seen.len(), 10);
     }
 }
+
+/// One result per customer, at the end.
+#[pipeline(mode = batch)]
+fn at_the_end(orders: Scripted<Event>, payments: Scripted<Event>, out: Collected<(u64, u64)>) {
+    let orders = source(orders).watermarks(bounded("2s"), |(time, _, _)| *time);
+    let payments = source(payments).watermarks(bounded("2s"), |(time, _, _)| *time);
+    let pairs = orders
+        .key_by(|(_, customer, _)| *customer)
+        .join(payments.key_by(|(_, customer, _)| *customer))
+        .between("-500ms", "1999ms")
+        .with(|customer, _, _| customer);
+    pairs.key_by(|customer| *customer).count().sink(out.transactional());
+}
+
+#[test]
+fn a_batch_counts_all_pairs_at_the_end() {
+    let (orders, payments) = (orders(), payments());
+    let pairs = inner(&orders, &payments, close);
+    let count = |customer| pairs.iter().filter(|pair| pair.0.1 == customer).count() as u64;
+    for parallelism in [1, 3] {
+        let out = Collected::new();
+        run(at_the_end(scripts(&orders, 2), scripts(&payments, 1), out.clone()), parallelism);
+        assert_eq!(out.sorted(), (0..7).map(|customer| (customer, count(customer))).collect::<Vec<_>>());
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! | in a pipeline | which records meet |
 //! |---|---|
-//! | `a.key_by(..).join(b.key_by(..)).window(..).with(..)` | all of a key that are in the same [window](window) |
+//! | `a.key_by(..).join(b.key_by(..)).window(..).with(..)` | all of a key that are in the same [window](crate::window) |
 //! | `a.key_by(..).interval_join(b.key_by(..)).between(..).with(..)` | those of a key whose times are not too far apart, see [`interval`] |
 //! | `a.broadcast_join(b, .., ..).with(..)` | each of `a` with the newest of its key in `b`, which is kept in every subtask, see [`broadcast`] |
 //!

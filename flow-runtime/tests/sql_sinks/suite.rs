@@ -659,7 +659,8 @@ pub(crate) async fn rows_are_looked_up(db: &Database) {
     let found = futures_util::future::join_all(many).await;
     assert_eq!(found.iter().filter(|found| matches!(found, Ok(Some(_)))).count(), 13);
 
-    let names = sql::lookup::<String>(db.url(), format!("SELECT name FROM {table} WHERE name = ? AND id > ?"));
+    let names =
+        sql::lookup::<String>(db.url(), format!("SELECT name FROM {table} WHERE name = ? AND id > ?"));
     assert_eq!(names.get(("Zoë".to_owned(), 1)).await.unwrap().as_deref(), Some("Zoë"));
     let pairs = sql::lookup::<(u64, String)>(db.url(), format!("SELECT id, name FROM {table} WHERE id = ?"));
     assert_eq!(pairs.get(1u64).await.unwrap(), Some((1, "Ada".to_owned())));

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use flow::{
+    Key, Stream,
     collection::collection,
     pipeline,
     print::print,
     time::Offset,
     watermark::monotonous,
     window::{session, trigger, tumbling},
-    Key,
 };
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,24 @@ fn joins(orders: Vec<Order>, patience: Duration) {
         .sink(print());
 }
 
+/// Both streams come straight from where the helper function is called.
+#[pipeline(guarantee = at_least_once)]
+fn priced(amounts: Stream<(String, u64)>, rates: Stream<(String, u64)>) -> Stream<u64> {
+    amounts
+        .broadcast_join(rates, |(currency, _)| currency.as_str(), |(currency, _)| currency.as_str())
+        .with(|(_, amount), rate| amount * rate.map_or(1, |(_, rate)| *rate))
+}
+
+#[pipeline(guarantee = at_least_once)]
+fn of_helpers(amounts: Vec<(String, u64)>, rates: Vec<(String, u64)>) {
+    let amounts = source(collection(amounts));
+    let rates = source(collection(rates));
+    priced(amounts, rates)
+        .broadcast_join(priced(rates, amounts), |n| *n, |n| *n)
+        .with(|n, other| n + other.unwrap_or(&0))
+        .sink(print());
+}
+
 fn main() {
-    let _ = joins;
+    let _ = (joins, of_helpers);
 }

@@ -1,7 +1,7 @@
 //! Joins by the distance of times: a right record meets the left ones of its key that are not too far away in time.
 //!
 //! Records wait in order of time, in one entry of a table per key, until the watermark says that nobody can meet them any
-//! more ([`state`]). A pair comes out when the second of the two arrives. Records that arrive are first only noted, and
+//! more (`state`). A pair comes out when the second of the two arrives. Records that arrive are first only noted, and
 //! go on to the table one by one when the loop behind the inputs takes them out by [`IntervalJoinMut::turn`]: so the
 //! pairs of one record can be lent out of the table, and no record is copied.
 

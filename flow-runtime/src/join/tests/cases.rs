@@ -115,3 +115,20 @@ fn bounds_without_a_time_between_them_are_refused() {
     assert!(between(Duration::from_secs(2), Duration::from_secs(1)).check().is_err());
     assert!(between(Duration::from_secs(1), Duration::from_secs(1)).exclusive_lower().check().is_err());
 }
+
+#[test]
+fn many_records_of_a_key_that_are_far_away_cost_nothing() {
+    let join = IntervalJoin::new(seconds(0, 0), Inner, Keyed::empty());
+    let number = 200_000;
+    for time in 0..number {
+        join.borrow_mut().put_left(1, at(time), time).unwrap();
+    }
+    assert_eq!(turn(&join, None), []);
+    // To look at all of them for each would be 40,000,000,000 steps.
+    for time in 0..number {
+        join.borrow_mut().put_right(1, at(time), time).unwrap();
+    }
+    assert_eq!(turn(&join, None).len(), number as usize);
+    assert_eq!(turn(&join, Some(number)), []);
+    assert!(join.table.borrow_mut().hashed().next().is_none());
+}
