@@ -80,11 +80,51 @@ fn sensor_alerts() {
         // Out of order, and the second boiler is too hot twice.
         let readings = "sensor,time,celsius\nb1,5000,91.5\nb2,1000,95\nb1,3000,99\nb1,9000,80\nb2,2000,94\nb1,60000,20\n\
                         b2,63000,91\nb1,61000,20\n";
+        // With one subtask it is certain what is late: the file is read in several batches.
+        let (filler, late_reading) = match parallelism {
+            "1" => ("b3,65000,20\n".repeat(100_000), "b2,3000,97\n"),
+            _ => (String::new(), ""),
+        };
+        let readings = format!("{readings}{filler}{late_reading}");
         fs::write(&input, readings).unwrap();
         let mut job = example("sensor_alerts");
-        job.arg("--input").arg(&input).arg("--output").arg(&output).args(["--parallelism", parallelism]);
-        run(&mut job);
+        let late = directory.path().join("late");
+        job.arg("--input").arg(&input).arg("--output").arg(&output).arg("--late").arg(&late);
+        run(job.args(["--parallelism", parallelism]));
+        let lates: &[&str] = if parallelism == "1" { &["b2\t3000\t97"] } else { &[] };
+        assert_eq!(counts(&late), lates);
         assert_eq!(counts(&output), ["b1\t3\t5\t2\t99", "b2\t1\t2\t2\t95", "b2\t63\t63\t1\t91"]);
+    }
+}
+
+#[test]
+fn hot_items() {
+    // Every window by hand: ten minutes, of which one ends each minute.
+    let clicks: Vec<(i64, String)> =
+        (0..400).map(|n: i64| (n * 1_700 + n * n % 5_000, format!("item-{}", n * n % 7))).collect();
+    let mut expected = Vec::new();
+    for end in (1..30).map(|minute| minute * 60_000) {
+        let mut counts = std::collections::BTreeMap::new();
+        for (_, item) in clicks.iter().filter(|(time, _)| (end - 600_000..end).contains(time)) {
+            *counts.entry(item).or_insert(0) += 1;
+        }
+        let mut ranked: Vec<_> = counts.into_iter().collect();
+        // Stable: of those clicked equally often, the first by name.
+        ranked.sort_by_key(|(_, clicks)| std::cmp::Reverse(*clicks));
+        let top = ranked.iter().take(2).enumerate();
+        expected
+            .extend(top.map(|(i, (item, clicks))| format!("{}\t{}\t{item}\t{clicks}", end / 1000, i + 1)));
+    }
+    expected.sort();
+    for parallelism in ["1", "3"] {
+        let directory = tempfile::tempdir().unwrap();
+        let (input, output) = (directory.path().join("clicks.csv"), directory.path().join("out"));
+        let lines: String = clicks.iter().map(|(time, item)| format!("{item},{time}\n")).collect();
+        fs::write(&input, format!("item,time\n{lines}")).unwrap();
+        let mut job = example("hot_items");
+        job.arg("--input").arg(&input).arg("--output").arg(&output).args(["--top", "2"]);
+        run(job.args(["--parallelism", parallelism]));
+        assert_eq!(counts(&output), expected, "{parallelism}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::{path::Path, time::Duration};
 
 use common::{Collected, Fuse, Gate, Script, Scripted, often, run, run_with, sorted, start};
 use flow::{
-    BoxError, Config, Definition, Ending, Job, Stream, pipeline,
+    BoxError, Config, Definition, Ending, Job, Restart, Stream, pipeline,
     watermark::{bounded, monotonous},
     window::{session, sliding, tumbling},
 };
@@ -283,6 +283,10 @@ fn a_join_fails_and_goes_on_without_a_pair_too_many() {
         assert_eq!((fuse.blown(), summary.restarts), (1, 1));
         assert_eq!(out.sorted(), expected, "{parallelism}");
     }
+    let job = by_distance(scripts(&orders, 1), scripts(&payments, 1), Fuse::always(), Collected::new());
+    let config = Config { restart: Restart::Never, ..often(&job, 1) };
+    let error = run_with(job, config).expect_err("the fuse blows").to_string();
+    assert!(error.contains("checked.map") && error.contains("a pair of a join"), "{error}");
 }
 
 fn in_dir<D: Definition>(job: &Job<D>, parallelism: usize, dir: &Path) -> Config {

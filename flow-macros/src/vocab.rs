@@ -38,8 +38,10 @@ pub(crate) enum Kind {
     KeyedCoProcess,
     /// Of a keyed and a broadcast stream.
     BroadcastProcess,
-    /// A window with what is computed of it.
+    /// A window of each key, with what is computed of it.
     Window,
+    /// A window of all records.
+    WindowAll,
     Union,
     /// Pairs of the records of two keyed streams, in windows or by the distance of their times.
     Join,
@@ -124,6 +126,7 @@ pub(crate) const OPERATORS: &[Operator] = &[
         ".watermarks(bounded(\"5s\"), |record| ..)",
     ),
     row("window", Kind::Window, &[Arg::Value], ".window(tumbling(\"10s\"))"),
+    row("window_all", Kind::WindowAll, &[Arg::Value], ".window_all(tumbling(\"10s\"))"),
     row("process", Kind::Process, &[Arg::Value], ".process(function)"),
     row("connect", Kind::Connect, &[Arg::Stream], ".connect(other).process(function)"),
     row("union", Kind::Union, &[Arg::Streams], ".union(other)"),
@@ -168,17 +171,31 @@ pub(crate) const JOIN_MODIFIERS: &[&str] =
 pub(crate) const BOUNDS: &[&str] = &["between", "exclusive_lower", "exclusive_upper"];
 
 /// What can be said of a window before what is computed of it.
-pub(crate) const WINDOW_MODIFIERS: &[&str] = &["trigger", "evictor", "allowed_lateness"];
+pub(crate) const WINDOW_MODIFIERS: &[&str] = &["trigger", "evictor", "allowed_lateness", "late_output"];
 
 /// What can be computed of a window.
 pub(crate) const WINDOW_FUNCTIONS: &[WindowFunction] = &[
     window_function("aggregate", true, &[Arg::Value], ".aggregate(..)"),
     window_function("reduce", true, &[Arg::Function(2)], ".reduce(|a, b| ..)"),
+    window_function(
+        "fold",
+        true,
+        &[Arg::Value, Arg::Function(2)],
+        ".fold(initial, |accumulator, record| ..)",
+    ),
     window_function("process", false, &[Arg::Function(3)], ".process(|key, window, records| ..)"),
     window_function("count", true, &[], ".count()"),
     window_function("sum", true, &[Arg::Function(1)], ".sum(|record| ..)"),
     window_function("min", true, &[Arg::Function(1)], ".min(|record| ..)"),
     window_function("max", true, &[Arg::Function(1)], ".max(|record| ..)"),
+    window_function("min_by", true, &[Arg::Function(1)], ".min_by(|record| ..)"),
+    window_function("max_by", true, &[Arg::Function(1)], ".max_by(|record| ..)"),
+];
+
+/// What is given key, window and result has one parameter less where there is no key.
+pub(crate) const OF_ALL: &[(&str, &[Arg], &str)] = &[
+    ("process", &[Arg::Function(2)], ".process(|window, records| ..)"),
+    ("with", &[Arg::Function(2)], ".with(|window, result| ..)"),
 ];
 
 /// A row of [`WINDOW_FUNCTIONS`].
@@ -263,6 +280,16 @@ impl Kind {
     /// Whether it is such a function of two streams.
     pub(crate) fn connects(self) -> bool {
         matches!(self, Kind::CoProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess)
+    }
+
+    /// Whether it is a window, of a key or of all records.
+    pub(crate) fn window(self) -> bool {
+        matches!(self, Kind::Window | Kind::WindowAll)
+    }
+
+    /// Whether a checkpoint holds state of it.
+    pub(crate) fn stateful(self) -> bool {
+        self.keyed() || self.window()
     }
 
     /// Whether it is an aggregate of all records of a key.

@@ -66,8 +66,10 @@ pub use crate::{
     time::Timestamp,
     watermark::WatermarkStrategy,
     window::{
+        by_clock,
         lent::{
-            LendPlains, LendRecords, all_records, later, window_count, window_max, window_min, window_sum,
+            LendPlains, LendRecords, all_records, later, later_fold, window_count, window_max, window_max_by,
+            window_min, window_min_by, window_sum,
         },
         windows,
     },

@@ -1,6 +1,7 @@
 //! A source that does what a test tells it to.
 
 use std::{
+    collections::BTreeSet,
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
@@ -106,11 +107,23 @@ pub(crate) struct Scripted<T> {
     reach: Option<Gate>,
     /// How many splits there are before it opens.
     growth: Option<(usize, Gate)>,
+    /// Whether splits know their end.
+    ending: bool,
 }
 
 impl<T> Scripted<T> {
     pub(crate) fn new(scripts: impl IntoIterator<Item = Script<T>>) -> Self {
-        Scripted { scripts: Arc::new(scripts.into_iter().collect()), reach: None, growth: None }
+        Scripted {
+            scripts: Arc::new(scripts.into_iter().collect()),
+            reach: None,
+            growth: None,
+            ending: false,
+        }
+    }
+
+    /// Splits say when they are read to their end.
+    pub(crate) fn ending(self) -> Self {
+        Scripted { ending: true, ..self }
     }
 
     /// Cannot be reached until the gate opens.
@@ -129,6 +142,7 @@ impl<T> Scripted<T> {
 pub(crate) struct ScriptSplit {
     number: usize,
     step: usize,
+    end: Option<usize>,
 }
 
 impl Split for ScriptSplit {
@@ -138,6 +152,10 @@ impl Split for ScriptSplit {
 
     fn position(&self) -> String {
         format!("step {}", self.step)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.end.is_some_and(|end| self.step >= end)
     }
 }
 
@@ -154,7 +172,8 @@ impl<T: Clone + Send + Sync + 'static> Source for Scripted<T> {
             Some((first, gate)) if !gate.is_open() => *first,
             _ => self.scripts.len(),
         };
-        Ok((0..there).map(|number| ScriptSplit { number, step: 0 }).collect())
+        let end = |number: usize| self.ending.then(|| self.scripts[number].0.len());
+        Ok((0..there).map(|number| ScriptSplit { number, step: 0, end: end(number) }).collect())
     }
 
     fn discovery_interval(&self) -> Option<Duration> {
@@ -162,7 +181,7 @@ impl<T: Clone + Send + Sync + 'static> Source for Scripted<T> {
     }
 
     async fn open(&self, _: SourceContext, splits: Vec<ScriptSplit>) -> Result<ScriptReader<T>, BoxError> {
-        Ok(ScriptReader { scripts: self.scripts.clone(), splits })
+        Ok(ScriptReader { scripts: self.scripts.clone(), splits, paused: BTreeSet::new() })
     }
 }
 
@@ -173,6 +192,7 @@ impl<T: Clone + Send + Sync + 'static> Bounded for Scripted<T> {}
 pub(crate) struct ScriptReader<T> {
     scripts: Arc<Vec<Script<T>>>,
     splits: Vec<ScriptSplit>,
+    paused: BTreeSet<String>,
 }
 
 impl<T: Clone + Send + Sync + 'static> SourceReader for ScriptReader<T> {
@@ -188,6 +208,11 @@ impl<T: Clone + Send + Sync + 'static> SourceReader for ScriptReader<T> {
         Ok(())
     }
 
+    fn pause(&mut self, splits: &BTreeSet<String>) -> Result<bool, BoxError> {
+        self.paused.clone_from(splits);
+        Ok(true)
+    }
+
     async fn fetch(
         &mut self,
         fetched: &mut Fetched<ScriptBatch<T>, ScriptSplit>,
@@ -196,6 +221,10 @@ impl<T: Clone + Send + Sync + 'static> SourceReader for ScriptReader<T> {
         loop {
             let mut waiting: Vec<Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
             for split in &mut self.splits {
+                if self.paused.contains(&split.id()) && split.step < self.scripts[split.number].0.len() {
+                    waiting.push(Box::pin(std::future::pending()));
+                    continue;
+                }
                 let script = &self.scripts[split.number].0;
                 fetched.batch.split = split.number;
                 fetched.batch.first = split.step;

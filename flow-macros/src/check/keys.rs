@@ -23,7 +23,7 @@ pub(super) fn keyed_streams(graph: &Graph, errors: &mut Errors) {
             )),
         };
         error.note(match node.kind {
-            Kind::Window => "windows are kept per key, and there are none over all keys yet",
+            Kind::Window => "windows are kept per key; those of all records are `.window_all(..)`",
             kind if kind.two_inputs() => "the records of both streams meet by their keys",
             _ => "state is kept per key, on the subtask to which the key belongs",
         });

@@ -25,9 +25,14 @@ pub(crate) fn all(graph: Graph) -> Result<Graph, Errors> {
     parallelism::forward(&graph, &mut errors);
     parallelism::readers(&graph, &mut errors);
     parallelism::of_subtasks(&graph, &mut errors);
+    parallelism::of_all(&graph, &mut errors);
     parallelism::below_max(&graph, &mut errors);
     time::windows(&graph, &mut errors);
     time::by_records(&graph, &mut errors);
+    time::by_the_clock(&graph, &mut errors);
+    time::late_output(&graph, &mut errors);
+    time::triggers(&graph, &mut errors);
+    time::folds(&graph, &mut errors);
     time::once(&graph, &mut errors);
     time::evictors(&graph, &mut errors);
     fallible::policies(&graph, &mut errors);

@@ -60,6 +60,19 @@ pub(super) fn of_subtasks(graph: &Graph, errors: &mut Errors) {
     }
 }
 
+/// A window of all records has them in one place.
+pub(super) fn of_all(graph: &Graph, errors: &mut Errors) {
+    for node in graph.nodes.iter().filter(|node| node.kind == Kind::WindowAll) {
+        if let (Some(parallelism), Some(span)) = (node.parallelism.filter(|n| *n != 1), node.parallelism_span)
+        {
+            errors
+                .at_span(span, format!("`window_all` with parallelism {parallelism}"))
+                .help("remove it; windows of each key, `.key_by(..).window(..)`, have any parallelism")
+                .note("a window of all records is in one subtask");
+        }
+    }
+}
+
 /// State belongs to key groups, of which there are `max_parallelism`: further subtasks would get none.
 pub(super) fn below_max(graph: &Graph, errors: &mut Errors) {
     let Some(max) = graph.options.max_parallelism else { return };

@@ -69,7 +69,7 @@ pub(super) fn functions<'g>(graph: &'g Graph, operators: &'g [NodeId]) -> impl I
             kind if kind.processes() || kind.asks() => &[],
             // The first is the strategy.
             Kind::Watermarks => node.arguments.get(1..).unwrap_or_default(),
-            Kind::Window => super::window::of_records(node),
+            kind if kind.window() => super::window::of_records(node),
             _ => &node.arguments[..],
         }
     })

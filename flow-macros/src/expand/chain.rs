@@ -313,7 +313,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let id = deferred.remove(0);
         let mut finish = Loop::new(graph, layout);
         let body = match graph.nodes[id].kind {
-            Kind::Window => finish.fired(id),
+            kind if kind.window() => finish.fired(id),
             Kind::Join => finish.joined(id),
             kind if kind.asks() => finish.answered(id),
             kind if kind.processes() => finish.processed(id),
@@ -387,7 +387,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
             return quote!(#variable.on_answers(#local_index, #origin, &#handle, #closure););
         }
         let kind = graph.nodes[*id].kind;
-        if matches!(kind, Kind::Window | Kind::Join) || kind.processes() {
+        if kind.window() || kind == Kind::Join || kind.processes() {
             let turn = local("turn");
             let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
             let (local_index, origin) = (syn::Index::from(*id), origin(graph, chain.root, *id));
@@ -480,7 +480,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
                 handles
                     .extend(quote!(let #name = #variable.#watermarks(#local_index, #of_source, #strategy);));
             }
-            Kind::Window => handles.extend(window::make(graph, id, &variable)),
+            kind if kind.window() => handles.extend(window::make(graph, id, &variable)),
             Kind::Join => handles.extend(join::make(graph, id, &variable)),
             kind if kind.asks() => handles.extend(answer::make(graph, id, &variable)),
             kind if kind.processes() => handles.extend(process::make(graph, id, &variable)),

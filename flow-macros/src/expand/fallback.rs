@@ -122,6 +122,7 @@ impl VisitMut for Untyped {
             call.args.clear();
         }
         if call.method == "window"
+            || call.method == "window_all"
             || call.method == "watermarks"
             || call.method == "trigger"
             || call.method == "evictor"

@@ -86,7 +86,7 @@ impl Loop<'_> {
                 quote!(#at.enter(#operator); #at.written(#sink.#write(#rec))?;)
             }
             Kind::Watermarks => self.watermarks(id),
-            Kind::Window => self.window(id),
+            kind if kind.window() => self.window(id),
             kind if kind.asks() => self.ask(id),
             Kind::Process => self.process(id),
             Kind::KeyedProcess => self.keyed_process(id),

@@ -78,7 +78,7 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let chain = Index::from(chain.unwrap_or(0));
     let name = node.name.as_ref().map(|name| quote!(.name(#name)));
     let parallelism = node.parallelism.map(Index::from).map(|n| quote!(.parallelism(#n)));
-    let stateful = node.kind.keyed().then(|| quote!(.stateful()));
+    let stateful = node.kind.stateful().then(|| quote!(.stateful()));
     let operator_state =
         (matches!(node.kind, Kind::Process | Kind::CoProcess | Kind::BroadcastProcess | Kind::BroadcastJoin)
             || node.kind.asks())

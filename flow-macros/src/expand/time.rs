@@ -19,10 +19,17 @@ impl Loop<'_> {
         let next = self.children(id);
         let node = &self.graph.nodes[id];
         let (at, operator, generators) = (local("at"), self.index(id), self.handle(id));
-        let Some(given) = node.arguments.get(1) else { return TokenStream::new() };
+        let time = if self.graph.gives_time(id) { quote!(#TIME) } else { quote!(_) };
+        let Some(given) = node.arguments.get(1) else {
+            // The time is that of the clock.
+            let enter = local_at("enter", node.span);
+            return quote! {
+                let #time = #generators.#enter();
+                #next
+            };
+        };
         let f = function(given, &local(&format!("function_{id}_1")));
         let (stamp, taken) = (local_at("stamp", node.span), local_at("taken", node.span));
-        let time = if self.graph.gives_time(id) { quote!(#TIME) } else { quote!(_) };
         let take = quote!(#generators.#stamp(#taken));
         match (is_fallible(node), skips(node, self.graph.options.on_error)) {
             (false, false) => {

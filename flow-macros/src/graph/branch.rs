@@ -21,6 +21,12 @@ impl Node {
     pub(crate) fn outputs(&self) -> RangeInclusive<usize> {
         match self.kind {
             Kind::Split => 2..=4,
+            // Late records leave in the loop, where they come, and results in the one behind.
+            kind if kind.window()
+                && self.window.as_ref().is_some_and(|window| window.late_output.is_some()) =>
+            {
+                2..=2
+            }
             kind if kind.processes() => 1..=2,
             _ => 1..=1,
         }
@@ -52,7 +58,7 @@ impl Builder {
     pub(super) fn usual_names(&self, node: NodeId) -> &'static str {
         match self.graph.nodes[node].kind {
             Kind::Split => "(large, small)",
-            Kind::Window => "(counts, late)",
+            kind if kind.window() => "(counts, late)",
             _ => "(results, side)",
         }
     }

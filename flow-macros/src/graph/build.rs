@@ -5,13 +5,11 @@ use std::collections::HashMap;
 use proc_macro2::{Ident, Span};
 use syn::{Expr, ExprLit, Lit, spanned::Spanned};
 
-use super::{Answers, Binding, Graph, Join, Node, NodeId, Window};
+use super::{Answers, Binding, Graph, Join, Node, NodeId, windows::arguments_of};
 use crate::{
     diag::{Errors, similar},
     parse::{Bound, Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
-    vocab::{
-        self, ANSWER_MODIFIERS, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_FUNCTIONS, WINDOW_MODIFIERS,
-    },
+    vocab::{self, ANSWER_MODIFIERS, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_MODIFIERS},
 };
 
 pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
@@ -280,18 +278,11 @@ impl Builder {
             node.arguments = arguments.collect();
             node.join = (operator.kind == Kind::Join).then(|| Box::new(Join::of(operator.name)));
         } else {
-            self.arguments(operator.name, operator.args, operator.usage, &call);
+            self.arguments(operator.name, arguments_of(operator, &call), operator.usage, &call);
             node.arguments = call.arguments;
-            match (operator.kind, node.arguments.first_mut()) {
-                (Kind::Window, Some(assigner)) => self.assigner(assigner),
-                (Kind::Watermarks, Some(strategy)) => {
-                    span::texts(strategy, &mut self.errors);
-                    if let Some(text) = text(strategy) {
-                        self.errors
-                            .at(strategy, "a time alone does not say what watermarks there are")
-                            .help(format!(".watermarks(bounded(\"{text}\"), |record| ..)"));
-                    }
-                }
+            match operator.kind {
+                Kind::Watermarks => self.strategy(&mut node),
+                kind if kind.window() => self.windows(&mut node),
                 _ => {}
             }
             if operator.kind == Kind::MapAsync {
@@ -306,21 +297,11 @@ impl Builder {
                 }
                 node.answers = Some(Box::new(answers));
             }
-            if operator.kind == Kind::Window {
-                node.window = node.arguments.pop().map(|assigner| Box::new(Window::of(assigner)));
+            if operator.kind == Kind::WindowAll {
+                return self.window_all(at, node, prefix);
             }
         }
         Some(self.add(node, prefix))
-    }
-
-    /// The windows of `.window(..)`.
-    pub(super) fn assigner(&mut self, assigner: &mut Expr) {
-        span::texts(assigner, &mut self.errors);
-        if let Some(text) = text(assigner) {
-            self.errors
-                .at(assigner, "a time alone does not say what windows there are")
-                .help(format!(".window(tumbling(\"{text}\"))"));
-        }
     }
 
     /// Whether the arguments are of the right number and shape.
@@ -373,87 +354,6 @@ impl Builder {
             None if node.kind == Kind::Connect => true,
             None => node.window.as_ref().is_some_and(|window| window.function.is_none()),
         }
-    }
-
-    /// What is said of a window: how it fires, what is computed of it, and what its results look like.
-    fn window(&mut self, at: NodeId, mut call: Call) -> Option<NodeId> {
-        let name = call.name.to_string();
-        if let Some(function) = WINDOW_FUNCTIONS.iter().find(|function| function.name == name) {
-            self.arguments(function.name, function.args, function.usage, &call);
-            let node = &mut self.graph.nodes[at];
-            let window = node.window.as_mut()?;
-            window.function = Some((function, call.name.span()));
-            match function.args {
-                [Arg::Value] => window.aggregate = call.arguments.pop(),
-                _ => node.arguments = call.arguments,
-            }
-            return Some(at);
-        }
-        let (open, stream) = (self.unfinished(at), self.graph.stream_name(at));
-        if name == "with" {
-            let finished = self.graph.nodes[at].window.as_ref().filter(|window| !window.with);
-            if open || finished.is_none() {
-                self.errors
-                    .at(&call.name, "`with` gives form to the results of a window, and there are none here")
-                    .help(".window(..).count().with(|key, window, count| ..)");
-                return None;
-            }
-            if finished.is_some_and(|window| window.is("process")) {
-                self.errors
-                    .at(&call.name, "`with` after `process`, whose closure is given key and window already")
-                    .help("return from the closure of `process` what is to come out");
-                return None;
-            }
-            self.arguments("with", &[Arg::Function(3)], ".with(|key, window, result| ..)", &call);
-            let node = &mut self.graph.nodes[at];
-            node.arguments.append(&mut call.arguments);
-            node.window.as_mut()?.with = true;
-            return Some(at);
-        }
-        if !WINDOW_MODIFIERS.contains(&name.as_str()) {
-            let functions = WINDOW_FUNCTIONS.iter().map(|function| function.name);
-            let known = functions.chain(WINDOW_MODIFIERS.iter().copied()).chain(MODIFIERS.iter().copied());
-            let error = self.errors.at(&call.name, format!("`{name}` cannot be computed of a window"));
-            match similar(&name, known) {
-                Some(meant) => error.help(format!("something with a similar name exists: `{meant}`")),
-                None => error.help(
-                    "compute something of the window first: `.count()`, `.sum(..)`, `.min(..)`, `.max(..)`, `.aggregate(..)`, `.reduce(..)` or `.process(..)`",
-                ),
-            };
-            return None;
-        }
-        if !open {
-            let error = self.errors.at(&call.name, format!("`{name}` on `{stream}`, which is no window"));
-            match self.graph.nodes[at].kind {
-                Kind::Window => error.help(format!(
-                    "put `.{name}(..)` before what is computed of the window: `.window(..).{name}(..).count()`"
-                )),
-                _ => error.help(format!("add a window: `.window(..).{name}(..).count()`")),
-            };
-            return None;
-        }
-        self.window_setting(at, call)
-    }
-
-    /// A trigger, an evictor or the allowed lateness.
-    pub(super) fn window_setting(&mut self, at: NodeId, mut call: Call) -> Option<NodeId> {
-        let name = call.name.to_string();
-        self.arguments(&name, &[Arg::Value], &format!(".{name}(..)"), &call);
-        let mut value = call.arguments.pop()?;
-        match name.as_str() {
-            "allowed_lateness" => span::text(&mut value, "allowed_lateness", &mut self.errors),
-            _ => span::texts(&mut value, &mut self.errors),
-        }
-        let window = self.graph.nodes[at].window.as_mut()?;
-        let setting = match name.as_str() {
-            "trigger" => &mut window.trigger,
-            "evictor" => &mut window.evictor,
-            _ => &mut window.lateness,
-        };
-        if setting.replace((call.name.span(), value)).is_some() {
-            self.errors.at(&call.name, format!("`{name}` is set twice")).help("remove one of the two");
-        }
-        Some(at)
     }
 
     fn modify(&mut self, at: NodeId, call: &Call) {
@@ -548,7 +448,7 @@ pub(super) fn plain(name: &Ident) -> String {
     name.to_string().trim_start_matches("r#").to_owned()
 }
 
-fn text(value: &Expr) -> Option<String> {
+pub(super) fn text(value: &Expr) -> Option<String> {
     match value {
         Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
         _ => None,

@@ -4,7 +4,7 @@ use proc_macro2::Span;
 use syn::{Expr, spanned::Spanned};
 
 use super::{
-    Node, NodeId, Window,
+    Node, NodeId,
     build::{Builder, node_of, plain},
 };
 use crate::{
@@ -150,9 +150,8 @@ impl Builder {
             }
             "window" => {
                 self.arguments("window", &[Arg::Value], ".window(tumbling(\"10s\"))", &call);
-                let mut assigner = call.arguments.pop()?;
-                self.assigner(&mut assigner);
-                let windows = Window::of(assigner);
+                let assigner = call.arguments.pop()?;
+                let windows = self.windows_of_join(assigner);
                 if windows.timeless() {
                     self.errors
                         .at(&windows.assigner, "a join in windows that do not go by time")

@@ -8,6 +8,7 @@ mod inputs;
 mod join;
 mod time;
 mod window;
+mod windows;
 
 pub(crate) use answers::Answers;
 pub(crate) use build::build;

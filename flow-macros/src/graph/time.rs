@@ -18,14 +18,16 @@ impl Graph {
             Kind::Part => Some(node),
             // The result belongs to no time but the end.
             kind if kind.aggregate() && self.options.mode == Mode::Batch => Some(node),
-            Kind::Window if self.nodes[node].window.as_ref().is_some_and(|window| window.timeless()) => {
-                Some(node)
-            }
+            kind if kind.window() && self.is_timeless(node) => Some(node),
             kind if kind == Kind::Union || kind.two_inputs() => {
                 self.timed_inputs(node).iter().find_map(|input| self.timeless(*input))
             }
             _ => self.timeless(input),
         }
+    }
+
+    fn is_timeless(&self, node: NodeId) -> bool {
+        self.nodes[node].window.as_ref().is_some_and(|window| window.timeless())
     }
 
     /// The inputs whose event time is that of what comes out. What is kept everywhere for a join belongs to no time.
@@ -54,7 +56,7 @@ impl Graph {
 
     fn wants_time(&self, node: NodeId) -> bool {
         match self.nodes[node].kind {
-            Kind::Window => true,
+            kind if kind.window() => !self.nodes[node].window.as_ref().is_some_and(|window| window.by_clock),
             // With time on one side only there is none at the other: neither edge carries it then.
             kind if kind == Kind::Join || kind.processes() => {
                 self.timed_inputs(node).iter().all(|input| self.has_time(*input))

@@ -12,7 +12,7 @@ pub(crate) mod span;
 pub(crate) use body::{Bound, Call, Chain, Root, Statement, Streams, is_source};
 pub(crate) use checkpoint::{Checkpoint, Compression, Retention};
 pub(crate) use locals::{Local, bound, mentioned};
-pub(crate) use options::{Guarantee, Mode, Options, Policy, choose, duration, integer};
+pub(crate) use options::{Guarantee, Mode, Options, Policy, Time, choose, duration, integer};
 pub(crate) use restart::Restart;
 pub(crate) use signature::{Parameter, Shape, Signature, stream_item};
 

@@ -26,6 +26,15 @@ pub(crate) enum Mode {
     Batch,
 }
 
+/// By which time windows go, where they do not say it themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Time {
+    /// That of the records.
+    Event,
+    /// That of the clock.
+    Processing,
+}
+
 /// What becomes of a record whose closure fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
@@ -43,6 +52,7 @@ pub(crate) struct Options {
     pub(crate) guarantee: Guarantee,
     pub(crate) mode: Mode,
     pub(crate) on_error: Policy,
+    pub(crate) time: Time,
     pub(crate) checkpoint: Checkpoint,
     pub(crate) restart: Option<Restart>,
     pub(crate) parallelism: Option<usize>,
@@ -51,11 +61,20 @@ pub(crate) struct Options {
     pub(crate) parallelism_span: Span,
 }
 
-const NAMES: &[&str] =
-    &["name", "guarantee", "mode", "on_error", "checkpoint", "restart", "parallelism", "max_parallelism"];
+const NAMES: &[&str] = &[
+    "name",
+    "guarantee",
+    "mode",
+    "on_error",
+    "time",
+    "checkpoint",
+    "restart",
+    "parallelism",
+    "max_parallelism",
+];
 
 /// What decides how the operators of a helper function are generated, and so has to be known where it is written.
-const OF_HELPERS: &[&str] = &["guarantee", "mode", "on_error"];
+const OF_HELPERS: &[&str] = &["guarantee", "mode", "on_error", "time"];
 
 pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Errors) -> Options {
     let mut options = Options {
@@ -64,6 +83,7 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
         guarantee: Guarantee::ExactlyOnce,
         mode: Mode::Streaming,
         on_error: Policy::Fail,
+        time: Time::Event,
         checkpoint: Checkpoint::default(),
         restart: None,
         parallelism: None,
@@ -132,6 +152,10 @@ pub(super) fn parse(tokens: TokenStream, signature: &Signature, errors: &mut Err
             }
             "on_error" => {
                 choose(&value, "error policy", &Policy::NAMES, &mut options.on_error, errors);
+            }
+            "time" => {
+                let known = [("event", Time::Event), ("processing", Time::Processing)];
+                choose(&value, "time", &known, &mut options.time, errors);
             }
             "checkpoint" => options.checkpoint.interval = checkpoint::interval(&value, errors),
             "restart" => options.restart = restart::named(&value, errors),

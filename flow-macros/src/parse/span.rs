@@ -21,12 +21,14 @@ const TAKES_SPANS: &[&str] = &[
     "bounded",
     "with_idleness",
     "with_max_ahead",
+    "with_alignment",
     "tumbling",
     "sliding",
     "session",
     "offset",
     "back",
-    "continuous",
+    "continuous_event_time",
+    "continuous_processing_time",
     "time",
     "delay",
     "fixed_delay",
@@ -36,7 +38,15 @@ const TAKES_SPANS: &[&str] = &[
 ];
 
 /// Of these, each argument is longer than nothing.
-const POSITIVE: &[&str] = &["tumbling", "sliding", "session", "continuous", "timeout"];
+const POSITIVE: &[&str] = &[
+    "tumbling",
+    "sliding",
+    "session",
+    "continuous_event_time",
+    "continuous_processing_time",
+    "with_alignment",
+    "timeout",
+];
 
 /// Replaces all texts that are given to functions that take spans of time.
 pub(crate) fn texts(value: &mut Expr, errors: &mut Errors) {

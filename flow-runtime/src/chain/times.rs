@@ -18,10 +18,10 @@ use crate::{
     async_io::HoldsBack,
     checkpoint::WatermarkPart,
     error::Error,
-    time::{Clock, Watermark},
+    time::{Clock, Timestamp, Watermark},
     watermark::{Generating, Mark, Minimum, Signal, WaitingClock},
     window::{Turn, lent::WindowPort},
-    worker::Alarm,
+    worker::{Alarm, Control},
 };
 
 /// What follows a window: advances it, if there is a new watermark, and emits what has fired.
@@ -51,30 +51,46 @@ pub(crate) struct Firing {
 
 impl Firing {
     /// Where it is, for errors.
-    fn place(holds: bool, record: u64) -> String {
-        match holds {
-            false => "a result of a window".to_owned(),
-            true => format!("the answer to record {record} of this attempt"),
+    fn place(&self, record: u64) -> String {
+        match self.holds {
+            None => self.port.result().to_owned(),
+            Some(_) => format!("the answer to record {record} of this attempt"),
         }
     }
 }
 
-/// Counts the records that came when all of their windows were over.
+/// Counts the records that came when all of their windows were over: those that are dropped, and those that go to the
+/// late output.
 pub(crate) struct Late {
-    pub(crate) total: Arc<AtomicU64>,
-    pub(crate) seen: u64,
+    dropped: Arc<AtomicU64>,
+    dropped_so_far: u64,
+    output: Arc<AtomicU64>,
+    output_so_far: u64,
 }
 
 impl Late {
-    /// `late` have come so far. As with records that are skipped, the log says so at each power of two.
-    fn see(&mut self, late: u64, uid: &str) {
-        if late > self.seen {
-            self.total.fetch_add(late - self.seen, Ordering::Relaxed);
-            if self.seen.checked_ilog2() < late.checked_ilog2() {
-                tracing::warn!(operator = uid, late, "dropped records that came after their window was over");
+    pub(crate) fn of(control: &Control, uid: &str) -> Self {
+        let (dropped, output) = (control.late(uid), control.late_output(uid));
+        Late { dropped, dropped_so_far: 0, output, output_so_far: 0 }
+    }
+
+    /// What has come so far. As with records that are skipped, the log says so at each power of two.
+    fn see(&mut self, port: &dyn WindowPort, uid: &str) {
+        let (late, before) = (port.late(), self.dropped_so_far);
+        if late > before {
+            self.dropped.fetch_add(late - before, Ordering::Relaxed);
+            if before.checked_ilog2() < late.checked_ilog2() {
+                tracing::warn!(
+                    operator = uid,
+                    late,
+                    "dropped records that came too late for their window or join"
+                );
             }
-            self.seen = late;
+            self.dropped_so_far = late;
         }
+        let output = port.late_output();
+        self.output.fetch_add(output - self.output_so_far, Ordering::Relaxed);
+        self.output_so_far = output;
     }
 }
 
@@ -86,6 +102,8 @@ pub(crate) struct Times {
     arriving: Option<Minimum>,
     /// The clock of processing time.
     clock: Clock,
+    /// Whether records get their time from it.
+    by_clock: bool,
     /// The one that decides on idleness, if there is any.
     waiting: Option<WaitingClock>,
 }
@@ -101,12 +119,15 @@ impl Times {
         if generators.is_empty() && firings.is_empty() && arriving == 0 {
             return None;
         }
+        let by_clock = generators.iter().any(|generators| generators.port.by_clock())
+            || firings.iter().any(|firing| firing.port.by_clock());
         let needs_clock = generators.iter().any(|generators| generators.port.needs_clock());
         Some(Times {
             generators,
             firings,
             arriving: (arriving > 0).then(|| Minimum::of(arriving, None)),
             clock: clock.clone(),
+            by_clock,
             waiting: needs_clock.then(|| WaitingClock::running(clock.clone())),
         })
     }
@@ -118,8 +139,26 @@ impl Times {
         }
     }
 
+    /// Before each batch: reads the clock, if anything here goes by it, and so once for all.
+    pub(crate) fn tick(&self) {
+        if self.by_clock {
+            self.tell(self.clock.now());
+        }
+    }
+
+    /// Tells the time to all that go by the clock.
+    fn tell(&self, now: Timestamp) {
+        for generators in &self.generators {
+            generators.port.tick(now);
+        }
+        for firing in &self.firings {
+            firing.port.tell_time(now);
+        }
+    }
+
     /// Records of an edge are about to go through the loop.
     pub(crate) fn begin(&self) {
+        self.tick();
         let now = self.now();
         for generators in &self.generators {
             generators.port.begin(None, now);
@@ -179,17 +218,25 @@ impl Times {
 
     /// Lets the windows fire.
     pub(crate) fn fire(&mut self, work: &Work) -> Result<(), Error> {
+        if self.firings.is_empty() {
+            self.tick();
+            return Ok(());
+        }
+        let now = self.clock.now();
+        if self.by_clock {
+            self.tell(now);
+        }
         for i in 0..self.firings.len() {
             let mark = self.mark(self.firings[i].origin);
             let firing = &mut self.firings[i];
             let new = mark.watermark.filter(|new| firing.reached.is_none_or(|reached| *new > reached));
-            work.run(|| (firing.run)(Turn::new(new, self.clock.now()))).map_err(|error| {
-                let place = Firing::place(firing.holds.is_some(), error.record);
+            work.run(|| (firing.run)(Turn::new(new, now))).map_err(|error| {
+                let place = firing.place(error.record);
                 work.place(error, Some(place))
             })?;
             firing.reached = firing.reached.max(new);
             firing.before_end = firing.before_end.max(new.filter(|new| *new < Watermark::MAX));
-            firing.late.see(firing.port.late(), &work.uids[firing.operator]);
+            firing.late.see(&*firing.port, &work.uids[firing.operator]);
         }
         Ok(())
     }

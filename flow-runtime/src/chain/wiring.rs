@@ -35,7 +35,7 @@ use crate::{
         StateValue, StoredKey,
     },
     time::{Clock, Watermark},
-    watermark::{WatermarkStrategy, Watermarks},
+    watermark::{Positions, WatermarkStrategy, Watermarks},
     window::{self, Windowing, Windows, lent::WindowPort},
     worker::{Control, Shared},
 };
@@ -449,7 +449,10 @@ impl Chain<'_> {
         let uid = self.uid(operator);
         let reached = self.reached(&uid);
         let clock = &self.wiring.environment.clock;
-        match Watermarks::new(strategy, of_source, reached, clock) {
+        let positions = || Positions::of(self.parallelism);
+        let aligned = self.wiring.environment.shared.get("alignment", self.base + operator, positions);
+        let aligned = Some((self.wiring.worker, aligned)).filter(|_| of_source && self.active());
+        match Watermarks::new(strategy, of_source, aligned, reached, clock) {
             Ok(watermarks) => {
                 let port = Rc::new(watermarks.clone());
                 self.generators.push(Generators { operator: self.base + operator, port });
@@ -475,7 +478,7 @@ impl Chain<'_> {
         A: Windowing,
         S: window::Definition<K, In, Assigner = A, Trigger = T, Contents = C>,
     {
-        if let Err(error) = spec.spec().check() {
+        if let Err(error) = window::check::<K, In, S>(&spec) {
             let uid = self.uid(operator);
             self.wiring.error.get_or_insert(Error::Config(format!("`{uid}`: {error}")));
         }
@@ -649,7 +652,7 @@ impl Chain<'_> {
         if let Some(watermark) = reached {
             port.restore(watermark);
         }
-        let late = Late { total: self.wiring.environment.control.late(&uid), seen: 0 };
+        let late = Late::of(&self.wiring.environment.control, &uid);
         let (operator, origin) = (self.base + operator, origin.map(|operator| self.base + operator));
         let run: WatermarkLoop = Box::new(run);
         let holds = None;

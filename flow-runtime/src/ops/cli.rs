@@ -208,7 +208,7 @@ fn report(plan: &Plan, outcome: Result<Summary, Error>) -> ExitCode {
                 tracing::warn!(
                     operator = uid,
                     count,
-                    "dropped records that came after their window was over"
+                    "dropped records that came too late for their window or join"
                 );
             }
             let how = match summary.ending {

@@ -1,6 +1,11 @@
 //! A source and the fused chain over its batches, as the engine sees both: one step at a time.
 
-use std::{collections::BTreeMap, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
     Batch, Fetched, Progress, Source, SourceContext, Split,
@@ -22,6 +27,8 @@ pub(crate) enum Step {
     Worked,
     /// There is nothing to read now; the alarm rings when there is.
     Waiting,
+    /// Nothing may be read now, because all that is there is ahead of other splits. To be asked again soon.
+    Ahead,
     /// Everything is read.
     Finished,
 }
@@ -61,6 +68,8 @@ pub(crate) struct ChainSource<S: Source, F> {
     generators: Vec<Rc<dyn Generating>>,
     runs: SplitRuns,
     now: Duration,
+    /// The splits that the reader leaves out.
+    paused: BTreeSet<String>,
     run: F,
 }
 
@@ -89,6 +98,7 @@ where
             generators,
             runs: SplitRuns::default(),
             now: Duration::ZERO,
+            paused: BTreeSet::new(),
             run,
         }
     }
@@ -115,6 +125,24 @@ where
         for generators in &self.generators {
             generators.begin(Some(&self.runs), self.now);
         }
+    }
+
+    /// Lets splits wait for others that are behind. Returns whether nothing may be read.
+    fn align(&mut self) -> Result<bool, Error> {
+        let (mut paused, mut all) = (BTreeSet::new(), false);
+        for waiting in self.generators.iter().filter_map(|generators| generators.align(self.now)) {
+            paused.extend(waiting.splits);
+            all |= waiting.all;
+        }
+        if paused != self.paused {
+            self.paused.clone_from(&paused);
+            if let Some(feed) = &mut self.feed
+                && let Err(cause) = feed.pause(paused)
+            {
+                return Err(self.failed(cause));
+            }
+        }
+        Ok(all)
     }
 
     fn failed(&self, cause: BoxError) -> Error {
@@ -181,11 +209,15 @@ where
     }
 
     fn step(&mut self, work: &Work) -> Result<Step, Error> {
+        if self.align()? {
+            return Ok(Step::Ahead);
+        }
         let (mut fetched, progress) = loop {
             let Some(feed) = &mut self.feed else { return Ok(Step::Waiting) };
             match feed.poll() {
                 Ok(Supply::Assigned(splits)) => self.assign(splits),
                 Ok(Supply::Batch(fetched, progress)) => break (fetched, progress),
+                Ok(Supply::Nothing) if !self.paused.is_empty() => return Ok(Step::Ahead),
                 Ok(Supply::Nothing) => return Ok(Step::Waiting),
                 Err(cause) => return Err(self.failed(cause)),
             }

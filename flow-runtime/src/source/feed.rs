@@ -1,6 +1,7 @@
 //! The hand-over from a reader to the worker: a task with a bounded channel, or a reader called in place.
 
 use std::{
+    collections::BTreeSet,
     panic::AssertUnwindSafe,
     pin::pin,
     sync::{
@@ -13,7 +14,7 @@ use std::{
 
 use futures_util::FutureExt;
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     task::JoinHandle,
 };
 
@@ -57,6 +58,8 @@ pub(crate) struct Feed<S: Source> {
     task: JoinHandle<()>,
     tokio: tokio::runtime::Handle,
     inline: Option<Inline<S>>,
+    /// The splits that wait for others.
+    paused: watch::Sender<BTreeSet<String>>,
 }
 
 /// A reader that is called in place, and its one batch.
@@ -93,8 +96,9 @@ impl<S: Source> Feed<S> {
         let (used, reuse) = mpsc::channel(DEPTH + 2);
         let bell = Arc::new(Bell { waiting: AtomicBool::new(true), alarm });
         let ringing = Arc::clone(&bell);
+        let (paused, pauses) = watch::channel(BTreeSet::new());
         let task = tokio.spawn(async move {
-            let reading = read(source, cx, assigner, restored, reuse, &deliver, &ringing);
+            let reading = read(source, cx, assigner, restored, reuse, pauses, &deliver, &ringing);
             let cause = match AssertUnwindSafe(reading).catch_unwind().await {
                 Ok(Ok(())) => return,
                 Ok(Err(cause)) => cause,
@@ -103,7 +107,7 @@ impl<S: Source> Feed<S> {
             let _ = deliver.send(Delivery::Failed(cause)).await;
             ringing.ring();
         });
-        Feed { deliveries, used, bell, task, tokio: tokio.clone(), inline: None }
+        Feed { deliveries, used, bell, task, tokio: tokio.clone(), inline: None, paused }
     }
 
     /// Looks for the next batch, without waiting.
@@ -133,6 +137,15 @@ impl<S: Source> Feed<S> {
                 Err(mpsc::error::TryRecvError::Disconnected) => return Err("its reader is gone".into()),
             }
         }
+    }
+
+    /// These splits are not to be read for now.
+    pub(crate) fn pause(&mut self, splits: BTreeSet<String>) -> Result<(), BoxError> {
+        if let Some(inline) = &mut self.inline {
+            inline.reader.pause(&splits)?;
+        }
+        self.paused.send_replace(splits);
+        Ok(())
     }
 
     /// Gives a batch back for the next records.
@@ -178,12 +191,14 @@ fn panicked(message: &str) -> BoxError {
 }
 
 /// The reader's task.
+#[allow(clippy::too_many_arguments, reason = "the parts of one feed")]
 async fn read<S: Source>(
     source: Arc<S>,
     cx: SourceContext,
     assigner: Arc<Assigner<S::Split>>,
     restored: Option<Vec<SplitState>>,
     mut reuse: mpsc::Receiver<FetchedOf<S>>,
+    mut pauses: watch::Receiver<BTreeSet<String>>,
     deliver: &mpsc::Sender<Delivery<S>>,
     bell: &Bell,
 ) -> Result<(), BoxError> {
@@ -215,12 +230,19 @@ async fn read<S: Source>(
         };
         let progress = loop {
             tokio::select! {
-                progress = reader.fetch(&mut fetched), if !idle => break progress?,
+                // Nothing more is read of what has to wait.
+                biased;
+                // The feed lives as long as this task.
+                Ok(()) = pauses.changed() => {
+                    let paused = pauses.borrow_and_update().clone();
+                    reader.pause(&paused)?;
+                }
                 Some(splits) = hand.later.recv() => {
                     send(Delivery::Assigned(splits.clone())).await;
                     reader.add_splits(splits).await?;
                     idle = false;
                 }
+                progress = reader.fetch(&mut fetched), if !idle => break progress?,
             }
         };
         let finished = progress == Progress::Finished;

@@ -1,6 +1,7 @@
 //! The public traits of sources.
 
 use std::{
+    collections::BTreeSet,
     future::Future,
     sync::{Arc, atomic::AtomicUsize},
     time::Duration,
@@ -185,6 +186,17 @@ pub trait SourceReader: Send + 'static {
         &mut self,
         fetched: &mut Fetched<Self::Batch, Self::Split>,
     ) -> impl Future<Output = Result<Progress, BoxError>> + Send;
+
+    /// Which splits not to read for now, by id, because they are [ahead of the others]; all others are to be read. Called
+    /// between fetches when that changes. When none is left to be read, and some are paused, a fetch waits.
+    ///
+    /// Returns whether the reader can do so; one that cannot reads on.
+    ///
+    /// [ahead of the others]: crate::watermark::WatermarkStrategy::with_alignment
+    fn pause(&mut self, splits: &BTreeSet<String>) -> Result<bool, BoxError> {
+        let _ = splits;
+        Ok(false)
+    }
 
     /// More splits for this reader, found while the job runs.
     fn add_splits(&mut self, splits: Vec<Self::Split>) -> impl Future<Output = Result<(), BoxError>> + Send {

@@ -2,7 +2,7 @@
 
 use std::{
     cell::{RefCell, RefMut},
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     rc::Rc,
     sync::{
         Arc,
@@ -11,7 +11,9 @@ use std::{
     time::Duration,
 };
 
-use super::{IntoTimestamp, Mark, WatermarkGenerator, WatermarkStrategy, minimum::combine};
+use super::{
+    Aligner, IntoTimestamp, Mark, Positions, Waiting, WatermarkGenerator, WatermarkStrategy, minimum::combine,
+};
 use crate::{
     error::BoxError,
     source::Runs,
@@ -36,13 +38,16 @@ impl<G: WatermarkGenerator> Watermarks<G> {
     pub(crate) fn new<S>(
         strategy: S,
         per_split: bool,
+        aligned: Option<(usize, Arc<Positions>)>,
         reached: Option<Watermark>,
         clock: &Clock,
     ) -> Result<Self, (BoxError, Self)>
     where
         S: WatermarkStrategy<Generator = G>,
     {
-        let wrong = strategy.check().err();
+        let wrong = strategy.check().err().or_else(|| misaligned(&strategy, per_split));
+        let aligner = strategy.alignment().zip(aligned);
+        let aligner = aligner.map(|(span, (subtask, positions))| Aligner::new(span, subtask, positions));
         let mut stamping = Stamping {
             groups: Vec::new(),
             by_split: HashMap::new(),
@@ -52,8 +57,11 @@ impl<G: WatermarkGenerator> Watermarks<G> {
             limit: i64::MAX,
             idleness: strategy.idleness(),
             max_ahead: strategy.max_ahead(),
+            aligner,
             clock: clock.clone(),
             period: strategy.period(),
+            // What was not late before a restart is not late after it.
+            now: reached.map_or(Timestamp::MIN, |reached| reached.timestamp().plus_millis(1)),
             known: !per_split,
             restored: reached,
             seen: reached,
@@ -93,8 +101,11 @@ pub struct Stamping<G> {
     limit: i64,
     idleness: Option<Duration>,
     max_ahead: Option<Duration>,
+    aligner: Option<Aligner>,
     clock: Clock,
     period: Option<Duration>,
+    /// What the clock said before the batch.
+    now: Timestamp,
     /// Whether the subtask knows its splits; until then it cannot be idle.
     known: bool,
     restored: Option<Watermark>,
@@ -142,6 +153,15 @@ impl<G: WatermarkGenerator> Stamping<G> {
         Ok(stamp.time)
     }
 
+    /// Takes the time of the batch for that of the record.
+    #[inline(always)]
+    pub fn enter(&mut self) -> Timestamp
+    where
+        G: Enters,
+    {
+        self.now
+    }
+
     #[cold]
     fn too_far_ahead(&self, time: Timestamp) -> BoxError {
         format!(
@@ -152,7 +172,10 @@ impl<G: WatermarkGenerator> Stamping<G> {
     }
 
     fn add_group(&mut self, now: Duration, splits: usize) -> usize {
-        let generator = (self.make)();
+        let mut generator = (self.make)();
+        if self.period.is_some() && self.now > Timestamp::MIN {
+            generator.on_clock(self.now);
+        }
         self.groups.push(Some(Group { generator, watermark: self.restored, active: now, splits }));
         self.groups.len() - 1
     }
@@ -199,12 +222,38 @@ pub(crate) struct SplitRuns {
     pub(crate) advanced: Vec<String>,
 }
 
+/// Whether splits can be aligned here, and will not wait for ever.
+fn misaligned<S: WatermarkStrategy>(strategy: &S, per_split: bool) -> Option<BoxError> {
+    strategy.alignment()?;
+    if !per_split {
+        return Some("`with_alignment` is about the splits of a source: put `.watermarks(..)` right behind it, before any exchange".into());
+    }
+    match strategy.idleness() {
+        Some(_) => None,
+        None => Some("`with_alignment` without `with_idleness`: a split in which nothing happens would stop all others; add `.with_idleness(\"1m\")`".into()),
+    }
+}
+
+/// What needs no timestamps of records.
+#[diagnostic::on_unimplemented(
+    message = "watermarks by a strategy that needs the timestamps of records",
+    label = "say when records happened: `.watermarks(.., |record| ..)`"
+)]
+pub trait Enters {}
+impl Enters for super::Entering {}
+
 /// What the engine needs of the generators, whatever their type.
 pub(crate) trait Generating {
+    /// Whether the clock says something to them.
+    fn by_clock(&self) -> bool;
+    /// The clock says so.
+    fn tick(&self, now: Timestamp);
     /// The subtask has these splits.
     fn assigned(&self, splits: Vec<String>, now: Duration);
     /// A batch is about to go through the loop.
     fn begin(&self, batch: Option<&SplitRuns>, now: Duration);
+    /// Which splits are to wait for others; `None` where none ever are.
+    fn align(&self, now: Duration) -> Option<Waiting>;
     /// The source knows how far event time has come in a split.
     fn promised(&self, split: &str, watermark: Watermark);
     /// A split is read to its end.
@@ -230,6 +279,21 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
         }
         // What is found later begins with nothing.
         stamping.restored = None;
+    }
+
+    fn by_clock(&self) -> bool {
+        self.0.borrow().period.is_some()
+    }
+
+    fn tick(&self, now: Timestamp) {
+        let mut stamping = self.0.borrow_mut();
+        let stamping = &mut *stamping;
+        stamping.now = stamping.now.max(now);
+        if stamping.period.is_some() {
+            for group in stamping.groups.iter_mut().flatten() {
+                group.generator.on_clock(stamping.now);
+            }
+        }
     }
 
     fn begin(&self, batch: Option<&SplitRuns>, now: Duration) {
@@ -264,6 +328,29 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
                 stamping.run = Some(Arc::clone(&runs.current));
             }
         }
+    }
+
+    fn align(&self, now: Duration) -> Option<Waiting> {
+        let mut stamping = self.0.borrow_mut();
+        let stamping = &mut *stamping;
+        let aligner = stamping.aligner.as_mut().filter(|_| stamping.known)?;
+        for group in stamping.groups.iter_mut().flatten() {
+            group.watermark = group.watermark.max(group.generator.watermark());
+        }
+        let idleness = stamping.idleness.unwrap_or(Duration::MAX);
+        let awake = stamping.groups.iter().flatten();
+        let awake = awake.filter(|group| now.saturating_sub(group.active) < idleness);
+        let limit = aligner.limit(awake.map(|group| group.watermark));
+        let ahead = |group: &Group<G>| group.watermark.is_some_and(|mark| mark.timestamp() > limit);
+        for group in stamping.groups.iter_mut().flatten().filter(|group| ahead(group)) {
+            // Who waits for others is not idle.
+            group.active = now;
+        }
+        let waits = |group: &usize| stamping.groups[*group].as_ref().is_some_and(ahead);
+        let splits = stamping.by_split.iter().filter(|(_, group)| waits(group));
+        let splits: BTreeSet<String> = splits.map(|(split, _)| split.clone()).collect();
+        let all = !splits.is_empty() && splits.len() == stamping.by_split.len();
+        Some(Waiting { splits, all })
     }
 
     fn promised(&self, split: &str, watermark: Watermark) {
@@ -365,7 +452,7 @@ mod tests {
         strategy: impl WatermarkStrategy<Generator = Newest>,
         splits: &[&str],
     ) -> Watermarks<Newest> {
-        let generators = Watermarks::new(strategy, true, None, &Clock::default()).unwrap();
+        let generators = Watermarks::new(strategy, true, None, None, &Clock::default()).unwrap();
         generators.assigned(splits.iter().map(|split| (*split).to_owned()).collect(), NOW);
         generators
     }
@@ -417,7 +504,7 @@ mod tests {
 
     #[test]
     fn a_subtask_without_splits_is_idle_once_it_knows() {
-        let generators = Watermarks::new(monotonous(), true, None, &Clock::default()).unwrap();
+        let generators = Watermarks::new(monotonous(), true, None, None, &Clock::default()).unwrap();
         assert_eq!(generators.mark(NOW), Mark::default());
         generators.assigned(Vec::new(), NOW);
         assert_eq!(generators.mark(NOW), Mark { watermark: None, idle: true });
@@ -469,7 +556,8 @@ mod tests {
     #[test]
     fn a_timestamp_too_far_ahead_is_an_error() {
         let generators =
-            Watermarks::new(monotonous().with_max_ahead(s(3600)), false, None, &Clock::default()).unwrap();
+            Watermarks::new(monotonous().with_max_ahead(s(3600)), false, None, None, &Clock::default())
+                .unwrap();
         generators.begin(None, NOW);
         let error = generators.borrow_mut().stamp(i64::MAX - 1).unwrap_err().to_string();
         assert!(error.contains("ahead of this machine's clock"), "{error}");
@@ -481,13 +569,13 @@ mod tests {
     #[test]
     fn what_a_strategy_is_told_wrongly_is_said() {
         let short = monotonous().with_idleness(Duration::from_millis(1));
-        let (why, _) = Watermarks::new(short, true, None, &Clock::default()).expect_err("wrong");
+        let (why, _) = Watermarks::new(short, true, None, None, &Clock::default()).expect_err("wrong");
         assert!(why.to_string().contains("10ms"), "{why}");
     }
 
     #[test]
     fn a_restored_watermark_is_said_at_once() {
-        let generators = Watermarks::new(monotonous(), true, at(70), &Clock::default()).unwrap();
+        let generators = Watermarks::new(monotonous(), true, None, at(70), &Clock::default()).unwrap();
         assert_eq!(watermark(&generators), at(70));
         generators.assigned(vec!["a".to_owned()], NOW);
         assert_eq!(watermark(&generators), at(70));

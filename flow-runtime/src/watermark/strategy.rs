@@ -10,7 +10,7 @@ use crate::{
 
 /// Says up to when all records have come, from the timestamps of those that have.
 ///
-/// [`bounded`], [`monotonous`] and [`punctuated`] are there; one of your own makes a generator per split:
+/// [`bounded`], [`monotonous`], [`punctuated`] and [`ingestion`](super::ingestion()) are there; one of your own makes a generator per split:
 ///
 /// ```
 /// use flow_runtime::{
@@ -67,6 +67,11 @@ pub trait WatermarkStrategy: 'static {
         None
     }
 
+    /// How far a split may be ahead of the slowest one before it waits. `None` for as far as it likes.
+    fn alignment(&self) -> Option<Duration> {
+        None
+    }
+
     /// How often to ask for a watermark while no records come. `None` if only records change it.
     fn period(&self) -> Option<Duration> {
         None
@@ -87,7 +92,21 @@ pub trait WatermarkStrategy: 'static {
     where
         Self: Sized,
     {
-        Watched::new(self, Some(span), None)
+        Watched { idleness: Some(span), ..Watched::of(self) }
+    }
+
+    /// The same, where a split whose watermark is more than `span` ahead of the slowest one of its source, in whichever
+    /// subtask, is not read until the others have caught up. Otherwise windows hold all that it brings meanwhile.
+    ///
+    /// Right behind a source, and together with [`with_idleness`](Self::with_idleness): nobody waits for a split that
+    /// is idle or read to its end. What was fetched before a split had to wait still comes, a few batches. A source that
+    /// cannot leave out single splits ([`SourceReader::pause`](crate::source::SourceReader::pause)) waits when all those
+    /// of a subtask are ahead.
+    fn with_alignment(self, span: Duration) -> Watched<Self>
+    where
+        Self: Sized,
+    {
+        Watched { alignment: Some(span), ..Watched::of(self) }
     }
 
     /// The same, where a timestamp that is more than `span` ahead of this machine's clock is an error: a device whose
@@ -97,7 +116,7 @@ pub trait WatermarkStrategy: 'static {
     where
         Self: Sized,
     {
-        Watched::new(self, None, Some(span))
+        Watched { max_ahead: Some(span), ..Watched::of(self) }
     }
 }
 
@@ -105,6 +124,12 @@ pub trait WatermarkStrategy: 'static {
 pub trait WatermarkGenerator: 'static {
     /// A record was read.
     fn on_record(&mut self, stamp: Stamp);
+
+    /// The clock says so: before each batch, and after it, and, while no records come, once per
+    /// [period](WatermarkStrategy::period). Only where there is a period.
+    fn on_clock(&mut self, now: Timestamp) {
+        let _ = now;
+    }
 
     /// No record with this timestamp or an earlier one is expected any more; `None` if nothing can be said yet. Asked
     /// after each batch. One that is lower than before has no effect.
@@ -215,18 +240,19 @@ impl WatermarkGenerator for LastPunctuation {
     }
 }
 
-/// A strategy with [`idleness`](WatermarkStrategy::with_idleness) or a limit on
-/// [timestamps ahead](WatermarkStrategy::with_max_ahead).
+/// A strategy with [`idleness`](WatermarkStrategy::with_idleness), a limit on
+/// [timestamps ahead](WatermarkStrategy::with_max_ahead), or [alignment](WatermarkStrategy::with_alignment).
 #[derive(Clone, Debug)]
 pub struct Watched<S> {
     inner: S,
     idleness: Option<Duration>,
     max_ahead: Option<Duration>,
+    alignment: Option<Duration>,
 }
 
 impl<S> Watched<S> {
-    fn new(inner: S, idleness: Option<Duration>, max_ahead: Option<Duration>) -> Self {
-        Watched { inner, idleness, max_ahead }
+    fn of(inner: S) -> Self {
+        Watched { inner, idleness: None, max_ahead: None, alignment: None }
     }
 }
 
@@ -246,6 +272,10 @@ impl<S: WatermarkStrategy> WatermarkStrategy for Watched<S> {
 
     fn max_ahead(&self) -> Option<Duration> {
         self.max_ahead.or_else(|| self.inner.max_ahead())
+    }
+
+    fn alignment(&self) -> Option<Duration> {
+        self.alignment.or_else(|| self.inner.alignment())
     }
 
     fn period(&self) -> Option<Duration> {

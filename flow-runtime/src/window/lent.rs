@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, rc::Rc, slice};
 
-use super::{Definition, Windows, WindowsMut, aggregate, contents};
+use super::{Definition, Windowing, Windows, WindowsMut, aggregate, contents};
 use crate::{
     error::BoxError,
     record::{Lend, Lending, Plain},
@@ -53,12 +53,38 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         self.add(key, time, record).map(drop)
     }
 
+    /// As [`put`](Self::put), but gives back a record that is late for all of its windows: it goes to the late output
+    /// and does not count as dropped.
+    ///
+    /// # Errors
+    /// Those of the user's functions.
+    #[inline(always)]
+    pub fn put_or_return<Q: Key<Stored = K>>(
+        &mut self,
+        key: &Q,
+        time: Timestamp,
+        record: In,
+    ) -> Result<Option<In>, BoxError> {
+        let late = self.add(key, time, record)?;
+        if late.is_some() {
+            self.goes_to_late_output();
+        }
+        Ok(late)
+    }
+
     /// Lets some windows fire. Returns false when nothing is left to do; otherwise there may be
     /// [results](Self::fired).
     ///
     /// # Errors
     /// Those of the user's functions.
     pub fn turn(&mut self, turn: &mut Turn) -> Result<bool, BoxError> {
+        if <S::Assigner as Windowing>::BY_CLOCK {
+            let Some(now) = turn.now else { return Ok(false) };
+            if !self.advance_clock(now, RESULTS)? {
+                turn.now = None;
+            }
+            return Ok(true);
+        }
         if let Some(watermark) = turn.watermark {
             if !self.advance_some(watermark, RESULTS)? {
                 turn.watermark = None;
@@ -76,15 +102,44 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
 pub trait WindowPort {
     /// Goes on where a checkpoint was.
     fn restore(&self, watermark: Watermark);
+    /// Whether windows are in processing time.
+    fn by_clock(&self) -> bool {
+        false
+    }
+    /// The time of the records that come.
+    fn tell_time(&self, now: Timestamp) {
+        let _ = now;
+    }
     /// When the clock makes something due.
     fn next_timer(&self) -> Option<Timestamp>;
-    /// How many records were late for all of their windows.
+    /// How many records were late for all of their windows, and dropped.
     fn late(&self) -> u64;
+    /// How many went to the late output instead.
+    fn late_output(&self) -> u64 {
+        0
+    }
+    /// What it gives, for the errors of what follows.
+    fn result(&self) -> &'static str {
+        "a result of an operator that gives them later"
+    }
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In, S> {
     fn restore(&self, watermark: Watermark) {
-        self.restore_watermark(watermark);
+        // The clock goes on by itself.
+        if !<S::Assigner as Windowing>::BY_CLOCK {
+            self.restore_watermark(watermark);
+        }
+    }
+
+    fn by_clock(&self) -> bool {
+        <S::Assigner as Windowing>::BY_CLOCK
+    }
+
+    fn tell_time(&self, now: Timestamp) {
+        if <S::Assigner as Windowing>::BY_CLOCK {
+            self.set_processing_time(now);
+        }
     }
 
     fn next_timer(&self) -> Option<Timestamp> {
@@ -93,6 +148,14 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowPort for Windows<K, In
 
     fn late(&self) -> u64 {
         self.counters().late_dropped
+    }
+
+    fn late_output(&self) -> u64 {
+        self.counters().late_output
+    }
+
+    fn result(&self) -> &'static str {
+        "a result of a window"
     }
 }
 
@@ -120,6 +183,18 @@ pub fn window_max() -> aggregate::Max<aggregate::Itself> {
     aggregate::max(aggregate::Itself)
 }
 
+/// The record with the smallest value, of pairs of value and record.
+#[must_use]
+pub fn window_min_by() -> aggregate::MinBy<aggregate::Paired> {
+    aggregate::MinBy::paired()
+}
+
+/// The record with the largest value, of pairs of value and record.
+#[must_use]
+pub fn window_max_by() -> aggregate::MaxBy<aggregate::Paired> {
+    aggregate::MaxBy::paired()
+}
+
 /// What `.process(..)` is computed of, in the loop that follows.
 pub fn all_records<K, W, In: Clone>(
     _: &K,
@@ -142,6 +217,26 @@ pub fn later<A, F: Fn(A, A) -> A>() -> (Later<A, F>, impl Fn(A, A) -> A) {
 }
 
 impl<A, F: Fn(A, A) -> A> Later<A, F> {
+    /// Gives the function.
+    pub fn is(self, function: F) {
+        let _ = self.0.set(function);
+    }
+}
+
+/// As [`Later`], for a fold.
+#[derive(Debug)]
+pub struct LaterFold<A, In, F>(Rc<OnceCell<F>>, std::marker::PhantomData<(A, In)>);
+
+/// A function that adds a record and is given later, but before it is called.
+pub fn later_fold<A, In, F: Fn(&mut A, In)>() -> (LaterFold<A, In, F>, impl Fn(&mut A, In)) {
+    let function = Rc::new(OnceCell::<F>::new());
+    let called = Rc::clone(&function);
+    let call =
+        move |held: &mut A, record| called.get().expect("it was given before the job began")(held, record);
+    (LaterFold(function, std::marker::PhantomData), call)
+}
+
+impl<A, In, F: Fn(&mut A, In)> LaterFold<A, In, F> {
     /// Gives the function.
     pub fn is(self, function: F) {
         let _ = self.0.set(function);

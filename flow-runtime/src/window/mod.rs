@@ -22,14 +22,16 @@ pub mod trigger;
 use crate::timers;
 pub use aggregate::Aggregate;
 pub use assign::{
-    Assigner, Count, Gap, Global, Session, SessionGap, Sliding, SlidingCount, SlidingWindows, Tumbling,
-    Windowing, calendar, count, global, session, session_with, sliding, sliding_count, tumbling,
+    Assigner, ByClock, Count, Gap, Global, Session, SessionGap, Sliding, SlidingCount, SlidingWindows,
+    Tumbling, Windowing, by_clock, calendar, count, global, session, session_with, sliding, sliding_count,
+    tumbling,
 };
 pub use bounds::{Bounds, GlobalWindow, Window};
 pub use evict::Evictor;
 pub(crate) use lent::WindowPort;
 pub use lent::{Records, Turn};
 pub use operator::{Counters, Fired, Windows, WindowsMut};
+pub(crate) use spec::check;
 pub use spec::{Definition, Spec, WindowsOf, windows};
 pub use state::KeyWindows;
 pub use trigger::{Trigger, TriggerContext, TriggerResult};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Assigner, Bounds, Windowing,
-    contents::{Contents, Incremental, Process, Records, Reduce, With, Wrap},
+    contents::{Contents, Fold, Incremental, Process, Records, Reduce, With, Wrap},
     evict::Evicting,
     trigger::Trigger,
 };
@@ -90,6 +90,16 @@ impl<A, T, E> WindowsOf<A, T, E> {
         F: Fn(In, In) -> In,
     {
         self.holding(Reduce { function })
+    }
+
+    /// Windows give a value that begins as `initial` and to which `function` adds each record, in the order in which
+    /// they come. Not for sessions: when two become one, nobody says how.
+    pub fn fold<In, G: StateValue, F>(self, initial: G, function: F) -> Spec<A, T, E::Contents>
+    where
+        E: Wrap<Fold<G, F>>,
+        F: Fn(&mut G, In),
+    {
+        self.holding(Fold { initial, function })
     }
 
     /// Windows keep all of their records and give what `function` makes of the key, the window and the records: an
@@ -178,9 +188,14 @@ where
     }
 }
 
-impl<A: Windowing, T, C> Spec<A, T, C> {
-    /// Whether the arguments make sense.
-    pub(crate) fn check(&self) -> Result<(), BoxError> {
-        self.assigner.check()
+/// Whether the arguments make sense.
+pub(crate) fn check<K, In, S: Definition<K, In>>(definition: &S) -> Result<(), BoxError> {
+    let (merging, by_clock) = (<S::Assigner as Windowing>::MERGING, <S::Assigner as Windowing>::BY_CLOCK);
+    if merging && !<S::Contents as Contents<K, S::Window, In>>::JOINS {
+        return Err("a `fold` of session windows, which become one when a record comes between them: use `reduce`, an aggregate or `process`".into());
     }
+    if by_clock && definition.spec().lateness > 0 {
+        return Err("an allowed lateness of windows in processing time, for which no record is late".into());
+    }
+    definition.spec().assigner.check()
 }

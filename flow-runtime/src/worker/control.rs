@@ -101,6 +101,7 @@ struct Phase {
     workers: Vec<Thread>,
     skipped: BTreeMap<String, Arc<AtomicU64>>,
     late: BTreeMap<String, Arc<AtomicU64>>,
+    late_output: BTreeMap<String, Arc<AtomicU64>>,
 }
 
 impl Control {
@@ -332,6 +333,16 @@ impl Control {
     /// How many records came too late for the windows of each operator.
     pub(crate) fn late_records(&self) -> BTreeMap<String, u64> {
         self.phase().late.iter().map(|(uid, n)| (uid.clone(), n.load(Ordering::Relaxed))).collect()
+    }
+
+    /// The counter of records that came too late and went to a late output.
+    pub(crate) fn late_output(&self, uid: &str) -> Arc<AtomicU64> {
+        Arc::clone(self.phase().late_output.entry(uid.to_owned()).or_default())
+    }
+
+    /// How many records went to the late output of each operator.
+    pub(crate) fn late_output_records(&self) -> BTreeMap<String, u64> {
+        self.phase().late_output.iter().map(|(uid, n)| (uid.clone(), n.load(Ordering::Relaxed))).collect()
     }
 
     /// How many records each operator skipped.

@@ -42,8 +42,11 @@ pub struct Summary {
     pub checkpoints: CheckpointCounts,
     /// The records that operators skipped, by uid, in the last attempt.
     pub skipped: BTreeMap<String, u64>,
-    /// The records that came when all of their windows were over, by the uid of the window, in the last attempt.
+    /// The records that came when all of their windows were over and were dropped, by the uid of the window, in the last
+    /// attempt.
     pub late: BTreeMap<String, u64>,
+    /// Those that went to a late output instead.
+    pub late_output: BTreeMap<String, u64>,
     /// How long it ran.
     pub elapsed: Duration,
 }
@@ -189,7 +192,7 @@ pub fn run_on<D: Definition>(
         let started = Instant::now();
         let outcome = one_attempt(job, config, store, &mut restore, stop);
         let (error, progressed) = match outcome {
-            Ok(Attempt { last, restored, skipped, late, counts }) => {
+            Ok(Attempt { last, restored, skipped, late, late_output, counts }) => {
                 resumed_from = resumed_from.or(restored);
                 checkpoints += counts;
                 clean_up(store, config, last.ending);
@@ -201,6 +204,7 @@ pub fn run_on<D: Definition>(
                     checkpoints,
                     skipped,
                     late,
+                    late_output,
                     elapsed: began.elapsed(),
                 });
             }
@@ -268,6 +272,7 @@ struct Attempt {
     restored: Option<CheckpointId>,
     skipped: BTreeMap<String, u64>,
     late: BTreeMap<String, u64>,
+    late_output: BTreeMap<String, u64>,
     counts: CheckpointCounts,
 }
 
@@ -341,11 +346,17 @@ fn one_attempt<D: Definition>(
     if let Some(error) = control.take_error() {
         return Err(Failure { error, counts: control.checkpoint_counts() });
     }
-    let (skipped, late) = (control.skipped_records(), control.late_records());
+    let (skipped, late, late_output) =
+        (control.skipped_records(), control.late_records(), control.late_output_records());
     match control.last() {
-        Some(last) => {
-            Ok(Attempt { last, restored: restored_id, skipped, late, counts: control.checkpoint_counts() })
-        }
+        Some(last) => Ok(Attempt {
+            last,
+            restored: restored_id,
+            skipped,
+            late,
+            late_output,
+            counts: control.checkpoint_counts(),
+        }),
         None => Err(Error::Config("the job ended although its input had not".to_owned()).into()),
     }
 }

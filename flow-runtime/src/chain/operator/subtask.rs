@@ -24,6 +24,7 @@ use crate::{
     error::Error,
     sink::SinkPort,
     source::{SourceDriver, Step},
+    watermark::LOOK_AGAIN,
     worker::{Alarm, Ending},
 };
 
@@ -139,6 +140,7 @@ impl Subtask {
                 return Ok(());
             }
             if let Some(times) = &self.times {
+                times.tick();
                 driver.clock(times.now());
             }
             match driver.step(&self.work)? {
@@ -151,9 +153,12 @@ impl Subtask {
                     self.environment.control.source_finished(operator, self.work.subtask);
                     continue;
                 }
-                Step::Waiting => {
+                step @ (Step::Waiting | Step::Ahead) => {
                     self.pass_time()?;
                     self.flush_sinks();
+                    if step == Step::Ahead {
+                        self.wake_after(LOOK_AGAIN);
+                    }
                     return Ok(());
                 }
             }
@@ -247,15 +252,20 @@ impl Subtask {
             return Ok(());
         }
         if let Some(pause) = self.times.as_ref().and_then(Times::look_again) {
-            let now = Instant::now();
-            let at = now + pause;
-            // Once is enough, however often the chain has nothing to read meanwhile.
-            if self.wakes.is_none_or(|wakes| wakes <= now || wakes > at) {
-                self.wakes = Some(at);
-                self.activator.activate_after(pause);
-            }
+            self.wake_after(pause);
         }
         Ok(())
+    }
+
+    /// Asks for a turn when so much time has passed.
+    fn wake_after(&mut self, pause: Duration) {
+        let now = Instant::now();
+        let at = now + pause;
+        // Once is enough, however often the chain has nothing to read meanwhile.
+        if self.wakes.is_none_or(|wakes| wakes <= now || wakes > at) {
+            self.wakes = Some(at);
+            self.activator.activate_after(pause);
+        }
     }
 
     /// Takes up what was answered meanwhile, unless what follows asks to wait; then it wakes the chain, too.

@@ -4,7 +4,12 @@
 //! then copies what is there into a batch. It has no thread itself: that would only add a hand-over, and something to
 //! stop when the job restarts.
 
-use std::{collections::BTreeMap, mem, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    sync::Arc,
+    time::Duration,
+};
 
 use rdkafka::{
     Offset, TopicPartitionList,
@@ -23,7 +28,7 @@ use super::{
 };
 use crate::{
     error::BoxError,
-    source::{Fetched, Progress, SourceContext, SourceReader},
+    source::{Fetched, Progress, SourceContext, SourceReader, Split as _},
 };
 
 /// How often a reader without records looks at its queue all the same.
@@ -67,6 +72,8 @@ struct Partition {
     /// Whether the position has changed since it was last told.
     moved: bool,
     finished: bool,
+    /// Whether it waits for others that are behind.
+    paused: bool,
 }
 
 enum Trouble {
@@ -237,6 +244,14 @@ impl<F: Format> SourceReader for KafkaReader<F> {
         }
     }
 
+    fn pause(&mut self, splits: &BTreeSet<String>) -> Result<bool, BoxError> {
+        for topic in &mut self.topics {
+            topic.pause(splits)?;
+        }
+        self.wake.notify_one();
+        Ok(true)
+    }
+
     async fn add_splits(&mut self, splits: Vec<KafkaSplit>) -> Result<(), BoxError> {
         self.assign(splits).await
     }
@@ -265,7 +280,7 @@ impl Topic {
         }
         self.by_number[number] = Some(self.partitions.len());
         let finished = split.is_finished();
-        self.partitions.push(Partition { split, assigned: false, moved: false, finished });
+        self.partitions.push(Partition { split, assigned: false, moved: false, finished, paused: false });
     }
 
     fn unfinished(&self) -> impl Iterator<Item = &Partition> {
@@ -287,6 +302,26 @@ impl Topic {
     fn assign_again(&mut self) -> Result<(), KafkaError> {
         self.change("unassign", |_| true, |consumer, list| consumer.incremental_unassign(list))?;
         self.change("assign", |_| true, |consumer, list| consumer.incremental_assign(list))
+    }
+
+    /// Tells the client which partitions not to fetch, and which to fetch again.
+    fn pause(&mut self, splits: &BTreeSet<String>) -> Result<(), KafkaError> {
+        let wanted = |partition: &Partition| splits.contains(&partition.split.id());
+        let changes = |partition: &Partition| partition.assigned && partition.paused != wanted(partition);
+        self.change(
+            "pause",
+            |partition| changes(partition) && wanted(partition),
+            |consumer, list| consumer.pause(list),
+        )?;
+        self.change(
+            "resume",
+            |partition| changes(partition) && !wanted(partition),
+            |consumer, list| consumer.resume(list),
+        )?;
+        for partition in self.partitions.iter_mut().filter(|partition| partition.assigned) {
+            partition.paused = splits.contains(&partition.split.id());
+        }
+        Ok(())
     }
 
     fn change(

@@ -106,6 +106,10 @@ impl<K: StoredKey, L, R, M: Matching> WindowPort for IntervalJoin<K, L, R, M> {
     fn late(&self) -> u64 {
         self.core.borrow().late
     }
+
+    fn result(&self) -> &'static str {
+        "a pair of a join"
+    }
 }
 
 /// [`IntervalJoin`], borrowed for the time of one batch.

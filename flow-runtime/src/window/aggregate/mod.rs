@@ -1,5 +1,6 @@
 //! Aggregates: what a window holds instead of its records.
 
+mod best;
 mod distinct;
 mod extremes;
 mod mean;
@@ -8,6 +9,7 @@ mod projection;
 mod sums;
 mod tuples;
 
+pub use best::{By, MaxBy, MinBy, Paired, Ranked, max_by, min_by};
 pub use distinct::{Distinct, distinct};
 pub use extremes::{Max, Min, TopN, max, min, top_n};
 pub use mean::{Mean, Number, mean};

@@ -103,4 +103,8 @@ tuples! {
     (A InA 0, B InB 1)
     (A InA 0, B InB 1, C InC 2)
     (A InA 0, B InB 1, C InC 2, D InD 3)
+    (A InA 0, B InB 1, C InC 2, D InD 3, E InE 4)
+    (A InA 0, B InB 1, C InC 2, D InD 3, E InE 4, F InF 5)
+    (A InA 0, B InB 1, C InC 2, D InD 3, E InE 4, F InF 5, G InG 6)
+    (A InA 0, B InB 1, C InC 2, D InD 3, E InE 4, F InF 5, G InG 6, H InH 7)
 }

@@ -1,12 +1,15 @@
 //! Window assigners: to which windows a record belongs.
 
 pub mod calendar;
+mod clock;
 mod count;
 mod global;
 mod session;
 mod sliding;
 mod tumbling;
 
+use calendar::Calendar;
+pub use clock::{ByClock, by_clock};
 pub use count::{Count, SlidingCount, count, sliding_count};
 pub use global::{Global, global};
 pub use session::{Gap, Session, SessionGap, session, session_with};
@@ -32,6 +35,10 @@ pub trait Windowing {
     /// Whether a window is over when the watermark has passed its end and the allowed lateness. The global window
     /// never is.
     const EVENT_TIME: bool = true;
+
+    /// Whether windows go by the clock: see [`ByClock`]. What goes by the watermark otherwise goes by the clock then.
+    #[doc(hidden)]
+    const BY_CLOCK: bool = false;
 
     /// The trigger, unless the pipeline sets another.
     fn trigger(&self) -> Self::Trigger;

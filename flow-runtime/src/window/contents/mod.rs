@@ -1,10 +1,12 @@
 //! What windows hold of their records, and what they give when they fire.
 
+mod fold;
 mod incremental;
 mod kept;
 mod process;
 mod reduce;
 
+pub use fold::Fold;
 pub use incremental::{Incremental, With};
 pub use kept::{Kept, Wrap};
 pub use process::{Process, Records};
@@ -23,6 +25,9 @@ pub trait Contents<K, W, In> {
 
     /// Whether what is held can be merged without regard to which window it is from, and firing changes nothing.
     const MERGEABLE: bool;
+
+    /// Whether what is held can be merged at all, as sessions need when they become one.
+    const JOINS: bool = true;
 
     /// Of the first record.
     ///

@@ -64,15 +64,40 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         Ok(false)
     }
 
-    /// The clock has come so far.
+    /// The clock has come so far. In processing time windows fire by it as by a watermark otherwise, and records that
+    /// come from now on have this time.
     ///
     /// # Errors
     /// Those of the user's functions.
     pub fn advance_processing_time(&mut self, now: Timestamp) -> Result<(), BoxError> {
+        self.advance_clock(now, usize::MAX)?;
+        Ok(())
+    }
+
+    /// As [`advance_processing_time`](Self::advance_processing_time), but, in processing time, stops as
+    /// [`advance_some`](Self::advance_some) does.
+    pub(in crate::window) fn advance_clock(
+        &mut self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<bool, BoxError> {
+        let firing = &mut self.core.firing;
+        firing.now = firing.now.max(now);
+        if !<S::Assigner as Windowing>::BY_CLOCK {
+            self.fire_by_clock(self.core.firing.now)?;
+            return Ok(false);
+        }
+        // The present moment is not over.
+        let over = firing.now.plus_millis(-1);
+        // Before windows that are over vanish.
+        self.fire_by_clock(over)?;
+        self.advance_some(Watermark::new(over), limit)
+    }
+
+    /// Fires what triggers have asked for at times of the clock.
+    fn fire_by_clock(&mut self, until: Timestamp) -> Result<(), BoxError> {
         self.index_all();
         let (core, table) = (&mut *self.core, &mut *self.table);
-        core.firing.now = core.firing.now.max(now);
-        let until = core.firing.now;
         while let Some((time, hash)) = core.processing.pop_until(until) {
             let Some(state) = table.find(hash, |state| state.processing.get() == Some(time)) else {
                 continue;
@@ -100,7 +125,8 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     #[must_use]
     pub fn next_processing_timer(&mut self) -> Option<Timestamp> {
         self.index_all();
-        self.core.processing.first()
+        let by_clock = self.core.event.first().filter(|_| <S::Assigner as Windowing>::BY_CLOCK);
+        self.core.processing.first().into_iter().chain(by_clock).min()
     }
 
     /// Makes the indices of what has been restored.

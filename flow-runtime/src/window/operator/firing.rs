@@ -45,8 +45,10 @@ impl<K: Lend, W: fmt::Debug, R: fmt::Debug> fmt::Debug for Fired<K, W, R> {
 /// What windows have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Records that were late for all of their windows.
+    /// Records that were late for all of their windows, and dropped.
     pub late_dropped: u64,
+    /// Records that were late for all of their windows, and went to the late output.
+    pub late_output: u64,
     /// Firings by a record that came when the watermark had passed the end of its window.
     pub late_fired: u64,
 }

@@ -20,7 +20,8 @@ use firing::Firing;
 pub use firing::{Counters, Fired};
 
 use super::{
-    Definition, KeyWindows, Windowing, assign::Slices, contents::Contents, timers::Index, trigger::Trigger,
+    Definition, KeyWindows, Windowing, assign::Slices, contents::Contents, spec::check, timers::Index,
+    trigger::Trigger,
 };
 use crate::{
     error::BoxError,
@@ -87,7 +88,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
     /// # Errors
     /// Arguments of the window assigner that make no sense; the error says which would.
     pub fn new(definition: S, table: Keyed<K, StateOf<K, In, S>>) -> Result<Self, BoxError> {
-        definition.spec().check()?;
+        check(&definition)?;
         Ok(Self::unchecked(definition, table))
     }
 
@@ -148,6 +149,12 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
         self.core.borrow_mut().firing.watermark = watermark;
     }
 
+    /// What the clock says, for the records of the batch that follows. It never goes back.
+    pub fn set_processing_time(&self, now: Timestamp) {
+        let now_before = &mut self.core.borrow_mut().firing.now;
+        *now_before = now.max(*now_before);
+    }
+
     /// When the clock has to be told to [`advance_processing_time`](WindowsMut::advance_processing_time) next; perhaps
     /// a little too early.
     #[must_use]
@@ -181,6 +188,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         timestamp: Timestamp,
         record: In,
     ) -> Result<Option<In>, BoxError> {
+        let timestamp = self.time(timestamp);
         if <S::Assigner as Windowing>::MERGING {
             self.add_to_session(key, timestamp, record)
         } else if let Some(slices) = self.core.slices {
@@ -188,6 +196,20 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         } else {
             self.add_to_windows(key, timestamp, record)
         }
+    }
+
+    /// The record that was late just now is not dropped.
+    #[cold]
+    pub(in crate::window) fn goes_to_late_output(&mut self) {
+        let counters = &mut self.core.firing.counters;
+        counters.late_dropped -= 1;
+        counters.late_output += 1;
+    }
+
+    /// The time of a record: in processing time, that of this batch.
+    #[inline(always)]
+    fn time(&self, timestamp: Timestamp) -> Timestamp {
+        if <S::Assigner as Windowing>::BY_CLOCK { self.core.firing.now } else { timestamp }
     }
 
     /// Takes out the results of what has fired.

@@ -1,6 +1,7 @@
 //! The operator against the edge cases of event time, each with its value, and against a naive evaluation.
 
 mod aggregates;
+mod by_clock;
 mod cases;
 mod evictors;
 pub(crate) mod oracle;

@@ -119,7 +119,7 @@ impl Naive for Sessions {
 
 /// Everything that windows hold, kept in the accumulator: makes windows with slices comparable.
 #[derive(Clone, Copy)]
-struct All;
+pub(super) struct All;
 
 impl Aggregate<i64> for All {
     type Accumulator = Content;
@@ -149,7 +149,7 @@ impl Aggregate<i64> for All {
     }
 }
 
-fn fired<S: Definition<u32, i64, Window = Window, Output = Content>>(
+pub(super) fn fired<S: Definition<u32, i64, Window = Window, Output = Content>>(
     windows: &mut WindowsMut<'_, u32, i64, S>,
 ) -> Vec<Result> {
     let row = |fired: Fired<u32, Window, Content>| {
@@ -196,16 +196,8 @@ where
                 assert_eq!(actual, expected, "watermark {watermark}");
             }
             Step::Restart { parallelism } => {
-                let snapshots: Vec<_> = subtasks.iter().map(|subtask| snapshot(&subtask.table)).collect();
                 let before = subtasks[0].watermark();
-                // Each new subtask takes its key groups from all of the old ones.
-                let mut tables = vec![Vec::new(); parallelism as usize];
-                for snapshot in &snapshots {
-                    for (to, table) in tables.iter_mut().zip(restored(snapshot, parallelism)) {
-                        to.push(table);
-                    }
-                }
-                subtasks = tables.into_iter().map(|parts| subtask(joined(&parts))).collect();
+                subtasks = restarted(&subtasks, spec, parallelism);
                 for subtask in &subtasks {
                     subtask.restore_watermark(before);
                 }
@@ -214,6 +206,23 @@ where
     }
     assert!(naive.watermark(i64::MAX).is_empty());
     assert!(subtasks.iter().all(is_empty), "nothing is left behind");
+}
+
+/// Subtasks with what others held at their end.
+pub(super) fn restarted<S: Definition<u32, i64>>(
+    subtasks: &[Windows<u32, i64, S>],
+    spec: &dyn Fn() -> S,
+    parallelism: u32,
+) -> Vec<Windows<u32, i64, S>> {
+    let snapshots: Vec<_> = subtasks.iter().map(|subtask| snapshot(&subtask.table)).collect();
+    // Each new subtask takes its key groups from all of the old ones.
+    let mut tables = vec![Vec::new(); parallelism as usize];
+    for snapshot in &snapshots {
+        for (to, table) in tables.iter_mut().zip(restored(snapshot, parallelism)) {
+            to.push(table);
+        }
+    }
+    tables.into_iter().map(|parts| Windows::new(spec(), joined(&parts)).unwrap()).collect()
 }
 
 /// One table of several that share no key.
@@ -238,7 +247,7 @@ pub(crate) fn every(size: i64, slide: i64, offset: i64) -> impl Fn(i64) -> Vec<(
     }
 }
 
-fn kept(_: &u32, _: &Window, records: Records<'_, i64>) -> [Content; 1] {
+pub(super) fn kept(_: &u32, _: &Window, records: Records<'_, i64>) -> [Content; 1] {
     [sorted(records.copied())]
 }
 

@@ -108,3 +108,54 @@ impl<In, W: Bounds> Trigger<In, W> for ContinuousEventTime {
         }
     }
 }
+
+/// Fires whenever the clock passes a multiple of `interval`, while the window holds records, and when it passes the
+/// window's end.
+///
+/// ```
+/// use std::time::Duration;
+/// use flow_runtime::window::{trigger, tumbling, windows};
+///
+/// let day = Duration::from_secs(86_400);
+/// let every_minute = trigger::continuous_processing_time(Duration::from_secs(60));
+/// let days = windows(tumbling(day).processing_time()).trigger(every_minute);
+/// ```
+#[must_use]
+pub const fn continuous_processing_time(interval: Duration) -> ContinuousProcessingTime {
+    let interval = millis(interval);
+    ContinuousProcessingTime { interval: if interval < 1 { 1 } else { interval } }
+}
+
+/// See [`continuous_processing_time`].
+#[derive(Clone, Copy, Debug)]
+pub struct ContinuousProcessingTime {
+    interval: i64,
+}
+
+impl<In, W: Bounds> Trigger<In, W> for ContinuousProcessingTime {
+    type State = ();
+
+    #[inline]
+    fn on_element(&self, _: &In, _: Timestamp, window: &W, cx: &mut TriggerContext<'_, ()>) -> TriggerResult {
+        let next = floor(cx.processing_time().as_millis(), self.interval, 0).saturating_add(self.interval);
+        cx.register_processing_timer(Timestamp::from_millis(next).min(window.max_timestamp()));
+        TriggerResult::Continue
+    }
+
+    fn on_processing_time(
+        &self,
+        time: Timestamp,
+        window: &W,
+        cx: &mut TriggerContext<'_, ()>,
+    ) -> TriggerResult {
+        // Once, however far the clock has gone meanwhile.
+        let over = cx.processing_time().plus_millis(-1).max(time);
+        let next = floor(over.as_millis(), self.interval, 0).saturating_add(self.interval);
+        if time < window.max_timestamp() {
+            cx.register_processing_timer(Timestamp::from_millis(next).min(window.max_timestamp()));
+        }
+        TriggerResult::Fire
+    }
+
+    fn on_merge(&self, _: &W, _: Vec<()>, _: &mut TriggerContext<'_, ()>) {}
+}

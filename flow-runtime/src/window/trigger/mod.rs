@@ -7,7 +7,9 @@ mod event_time;
 mod processing_time;
 mod purging;
 
-pub use continuous::{ContinuousEventTime, continuous_event_time};
+pub use continuous::{
+    ContinuousEventTime, ContinuousProcessingTime, continuous_event_time, continuous_processing_time,
+};
 pub use count::{CountTrigger, count};
 pub use delta::{Delta, delta};
 pub use event_time::{EventTime, Never, event_time};

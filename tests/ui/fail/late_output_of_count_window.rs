@@ -1,0 +1,12 @@
+use flow::{collection::range, file, pipeline, window::count};
+
+#[pipeline(guarantee = at_least_once)]
+fn p() {
+    let numbers = source(range(0..9));
+    let (counts, _) = numbers.window_all(count(5)).late_output().count();
+    counts.sink(file::to_tsv("out"));
+}
+
+fn main() {
+    flow::run(p);
+}

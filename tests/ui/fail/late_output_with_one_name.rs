@@ -1,0 +1,12 @@
+use flow::{collection::range, file, pipeline, watermark::monotonous, window::tumbling};
+
+#[pipeline(guarantee = at_least_once)]
+fn p() {
+    let numbers = source(range(0..9)).watermarks(monotonous(), |n| *n).key_by(|n| n % 2);
+    let counts = numbers.window(tumbling("1m")).late_output().count();
+    counts.sink(file::to_tsv("out"));
+}
+
+fn main() {
+    flow::run(p);
+}
