@@ -4,13 +4,30 @@
 ///
 /// The outputs may be of different types, and records may borrow as anywhere in a chain.
 ///
-/// ```text
-/// let (large, small) = orders.split(|order| {
-///     if order.total > 100 { Split2::First(order) } else { Split2::Second(order.id) }
-/// });
-/// large.sink(..);
-/// small.sink(..);
 /// ```
+/// use flow::{Split2, pipeline, testing::{Harness, Input, Output}};
+///
+/// #[pipeline]
+/// fn by_size(orders: Input<(u64, u64)>, large: Output<(u64, u64)>, rest: Output<u64>) {
+///     let orders = source(orders);
+///     let (above, below) = orders.split(|(id, total)| {
+///         if total > 100 { Split2::First((id, total)) } else { Split2::Second(id) }
+///     });
+///     above.sink(large);
+///     below.sink(rest);
+/// }
+///
+/// let mut test = Harness::new();
+/// let (orders, large, rest) = (test.input(), test.output(), test.output());
+/// test.start(by_size(orders.clone(), large.clone(), rest.clone()))?;
+/// orders.push((1, 50));
+/// orders.push((2, 500));
+/// test.finish()?;
+/// assert_eq!((large.take(), rest.take()), (vec![(2, 500)], vec![1]));
+/// # Ok::<_, flow::Error>(())
+/// ```
+///
+/// An output that nobody reads is `_` in the tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split2<A, B> {
     /// To the first output.

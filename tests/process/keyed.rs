@@ -8,6 +8,7 @@ use flow::{
     collection::range,
     pipeline,
     process::{KeyedContext, NoSide, ProcessContext, Reducer, TimeDomain},
+    testing::{Harness, Input, Output},
     time::{Clock, Timestamp, Watermark},
     watermark::bounded,
     window::tumbling,
@@ -398,4 +399,71 @@ fn a_timer_of_event_time_is_refused_where_there_is_none() {
     let error = run_with(job, config).expect_err("it would never fire").to_string();
     assert!(error.contains("out.process") || error.contains("process"), "{error}");
     assert!(error.contains("add `.watermarks(.., |record| ..)` before `.key_by(..)`"), "{error}");
+}
+
+/// Counts the records of a key within ten seconds by the clock of the one before.
+struct Streak;
+
+#[derive(State)]
+struct Running {
+    #[state(ttl = "10s")]
+    count: ValueState<u64>,
+    ever: ValueState<u64>,
+}
+
+impl KeyedProcessFunction for Streak {
+    type Key = u64;
+    type In = u64;
+    type Out = (u64, u64, u64);
+    type Side = NoSide;
+    type State = Running;
+
+    fn process(
+        &mut self,
+        state: &mut Running,
+        n: u64,
+        cx: &mut KeyedContext<'_, Self>,
+    ) -> Result<(), BoxError> {
+        *state.count.get_or_default() += 1;
+        *state.ever.get_or_default() += 1;
+        let (count, ever) = (state.count.get().copied(), state.ever.get().copied());
+        cx.emit((n, count.unwrap_or(0), ever.unwrap_or(0)));
+        Ok(())
+    }
+}
+
+#[pipeline]
+fn streaks(numbers: Input<u64>, out: Output<(u64, u64, u64)>) {
+    source(numbers).key_by(|n| *n).process(Streak).sink(out);
+}
+
+#[test]
+fn state_with_a_time_to_live_vanishes_by_the_clock_and_across_a_restore() {
+    for parallelism in [1, 3] {
+        let mut test = Harness::new();
+        let (numbers, out) = (test.input(), test.output());
+        test.start(streaks(numbers.clone(), out.clone())).expect("it starts");
+        numbers.push(1);
+        numbers.push(2);
+        test.settle().expect("it runs");
+        test.advance(Duration::from_secs(9)).expect("it runs");
+        numbers.push(1);
+        test.settle().expect("it runs");
+        assert_eq!(out.take_sorted(), [(1, 1, 1), (1, 2, 2), (2, 1, 1)]);
+        test.advance(Duration::from_secs(5)).expect("it runs");
+        let before = test.snapshot().expect("it runs");
+        // The first key was used five seconds before, the second one fourteen.
+        test.parallelism(parallelism)
+            .restore(&before, streaks(numbers.clone(), out.clone()))
+            .expect("it goes on");
+        test.advance(Duration::from_secs(4)).expect("it runs");
+        numbers.push(1);
+        numbers.push(2);
+        test.settle().expect("it runs");
+        assert_eq!(out.take_sorted(), [(1, 3, 3), (2, 1, 2)]);
+        test.advance(Duration::from_secs(10)).expect("it runs");
+        numbers.push(1);
+        test.finish().expect("it ends");
+        assert_eq!(out.take_sorted(), [(1, 1, 4)]);
+    }
 }

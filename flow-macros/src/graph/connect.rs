@@ -25,6 +25,8 @@ impl Builder {
             [Kind::KeyBy, _] | [_, Kind::KeyBy] => {
                 let keyed = usize::from(kinds[0] != Kind::KeyBy);
                 let (keyed, other) = (node.inputs[keyed], node.inputs[1 - keyed]);
+                // As the user calls it: before the `key_by`.
+                let keyed = self.graph.nodes[keyed].inputs.first().copied().unwrap_or(keyed);
                 let (keyed, other) = (self.graph.stream_name(keyed), self.graph.stream_name(other));
                 self.errors
                     .at_span(node.span, format!("`{keyed}` is keyed, and `{other}` is not"))

@@ -264,7 +264,7 @@ proptest! {
 }
 
 #[test]
-fn what_fails_is_skipped_with_what_it_has_emitted() {
+fn what_fails_where_nothing_says_otherwise_is_an_error() {
     let clock = Clock::manual(Timestamp::EPOCH);
     let one = subtask(&clock);
     let mut process = one.process.borrow_mut();
@@ -295,4 +295,52 @@ fn what_the_beginning_of_time_asks_for_fires() {
     one.process.borrow_mut().put(1, Timestamp::EPOCH, Wish::Event(i64::MIN)).expect("it does not fail");
     one.process.borrow_mut().put(1, Timestamp::EPOCH, Wish::NoEvent(i64::MIN)).expect("it does not fail");
     assert_eq!(turn(&one.process, None, &clock), []);
+}
+
+/// Keeps what vanishes, and nothing else.
+struct Short;
+
+#[derive(State)]
+struct Moment {
+    #[state(ttl = "10ms")]
+    value: ValueState<u64>,
+}
+
+impl KeyedProcessFunction for Short {
+    type Key = u8;
+    type In = u64;
+    type Out = ();
+    type Side = ();
+    type State = Moment;
+
+    fn process(
+        &mut self,
+        state: &mut Moment,
+        n: u64,
+        _: &mut KeyedContext<'_, Self>,
+    ) -> Result<(), BoxError> {
+        state.value.set(n);
+        Ok(())
+    }
+}
+
+#[test]
+fn what_has_vanished_is_gone_from_the_table_though_nobody_touches_its_key() {
+    let clock = Clock::manual(Timestamp::EPOCH);
+    let table: Keyed<u8, KeyState<Moment>> = Keyed::empty();
+    let process = KeyedProcess::new(Short, table.clone(), clock.clone(), false, None);
+    let pass = |millis| {
+        clock.advance(std::time::Duration::from_millis(millis));
+        let mut turn = Turn::new(None, clock.now());
+        assert!(!process.borrow_mut().turn(&mut turn).expect("it does not fail"));
+        table.borrow_mut().hashed().count()
+    };
+    process.borrow_mut().put(1, Timestamp::EPOCH, 1).expect("it does not fail");
+    assert_eq!((pass(6), process.next_timer()), (1, Some(Timestamp::from_millis(10))));
+    // Written again: it is looked at when it would have gone, and later again.
+    process.borrow_mut().put(1, Timestamp::EPOCH, 2).expect("it does not fail");
+    assert_eq!(pass(4), 1);
+    assert_eq!(process.next_timer(), Some(Timestamp::from_millis(16)));
+    assert_eq!((pass(5), pass(1)), (1, 0));
+    assert_eq!(process.next_timer(), None);
 }

@@ -1,8 +1,8 @@
 //! Process functions for the cases.
 
 use flow::{
-    BoxError, KeyedProcessFunction, ProcessFunction,
-    process::{KeyedContext, NoSide, ProcessContext},
+    BoxError, KeyedCoProcessFunction, KeyedProcessFunction, ProcessFunction,
+    process::{KeyedCoContext, KeyedContext, NoSide, ProcessContext},
 };
 
 /// Of numbers, by numbers; the odd ones go aside.
@@ -47,6 +47,28 @@ impl ProcessFunction for Plain {
     type State = ();
 
     fn process(&mut self, _: &mut (), n: u64, cx: &mut ProcessContext<'_, Self>) -> Result<(), BoxError> {
+        cx.emit(n);
+        Ok(())
+    }
+}
+
+/// Of two streams of numbers, by numbers.
+pub struct Both;
+
+impl KeyedCoProcessFunction for Both {
+    type Key = u64;
+    type Left = u64;
+    type Right = u64;
+    type Out = u64;
+    type Side = NoSide;
+    type State = ();
+
+    fn process_left(&mut self, _: &mut (), n: u64, cx: &mut KeyedCoContext<'_, Self>) -> Result<(), BoxError> {
+        cx.emit(n);
+        Ok(())
+    }
+
+    fn process_right(&mut self, _: &mut (), n: u64, cx: &mut KeyedCoContext<'_, Self>) -> Result<(), BoxError> {
         cx.emit(n);
         Ok(())
     }
