@@ -7,6 +7,7 @@ pub use flow_runtime::connectors::kafka;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use flow_runtime::connectors::sql;
 pub use flow_runtime::{
+    async_io,
     chain::Stream,
     checkpoint,
     connectors::{collection, file, print, socket},
@@ -30,3 +31,8 @@ pub use flow_runtime::{
 
 #[doc(hidden)]
 pub use flow_runtime::private as __private;
+
+/// The guide's examples run.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/testing.md")]
+mod testing_guide {}

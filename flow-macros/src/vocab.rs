@@ -9,6 +9,10 @@ pub(crate) enum Kind {
     FilterMap,
     FlatMap,
     Inspect,
+    /// Asks outside for each record, by a future.
+    MapAsync,
+    /// As that, by a key and of what can be looked up.
+    LookupJoin,
     /// Gives each record to one of several outputs.
     Split,
     KeyBy,
@@ -92,6 +96,19 @@ pub(crate) const OPERATORS: &[Operator] = &[
     row("filter_map", Kind::FilterMap, &[Arg::Function(1)], ".filter_map(|record| Some(..))"),
     row("flat_map", Kind::FlatMap, &[Arg::Function(1)], ".flat_map(|record| ..)"),
     row("inspect", Kind::Inspect, &[Arg::Function(1)], ".inspect(|record| ..)"),
+    row("map_async", Kind::MapAsync, &[Arg::Function(1)], ".map_async(|record| async move { .. })"),
+    row(
+        "lookup_join",
+        Kind::LookupJoin,
+        &[Arg::Value, Arg::Function(1)],
+        ".lookup_join(sql::lookup(..), |record| ..)",
+    ),
+    row(
+        "left_lookup_join",
+        Kind::LookupJoin,
+        &[Arg::Value, Arg::Function(1)],
+        ".left_lookup_join(sql::lookup(..), |record| ..)",
+    ),
     row("split", Kind::Split, &[Arg::Function(1)], ".split(|record| Split2::First(record))"),
     row("key_by", Kind::KeyBy, &[Arg::Function(1)], ".key_by(|record| ..)"),
     row("reduce", Kind::Reduce, &[Arg::Function(2)], ".reduce(|a, b| ..)"),
@@ -141,6 +158,10 @@ pub(crate) const OPERATORS: &[Operator] = &[
 /// What can be said of the operator before it.
 pub(crate) const MODIFIERS: &[&str] =
     &["uid", "name", "parallelism", "disable_chaining", "start_new_chain", "on_error"];
+
+/// What can be said of an operator that asks outside.
+pub(crate) const ANSWER_MODIFIERS: &[&str] =
+    &["ordered", "unordered", "capacity", "timeout", "on_timeout", "retry"];
 
 /// What can be said of a join, besides what can be said of its windows.
 pub(crate) const JOIN_MODIFIERS: &[&str] =
@@ -233,6 +254,11 @@ impl Kind {
             self,
             Kind::Window | Kind::Join | Kind::KeyedProcess | Kind::KeyedCoProcess | Kind::BroadcastProcess
         ) || self.aggregate()
+    }
+
+    /// Whether it asks outside, so that its results come later.
+    pub(crate) fn asks(self) -> bool {
+        matches!(self, Kind::MapAsync | Kind::LookupJoin)
     }
 
     /// Whether it has two inputs, whose records may be of different types.

@@ -10,6 +10,7 @@
 // The derives speak of `::flow`, as in every program that uses them.
 extern crate self as flow;
 
+pub mod async_io;
 pub mod chain;
 pub mod checkpoint;
 pub mod connectors;

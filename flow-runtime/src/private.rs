@@ -46,6 +46,7 @@ impl Definition for Refused {
     };
 }
 pub use crate::{
+    async_io::{AnswerFallible, AnswerPlain, Answering, Fallible, Settings, look_up},
     chain::{At, Stream, Wiring},
     checkpoint::Compression,
     error::BoxError,

@@ -45,13 +45,14 @@ fn may_fail(kind: Kind) -> bool {
 
 /// Whether records for which the operator fails are skipped.
 pub(crate) fn skips(node: &Node, usual: Policy) -> bool {
-    (is_fallible(node) || node.kind == Kind::Watermarks) && node.on_error.unwrap_or(usual) == Policy::Skip
+    (is_fallible(node) || node.kind == Kind::Watermarks || node.kind.asks())
+        && node.on_error.unwrap_or(usual) == Policy::Skip
 }
 
 /// A policy where nothing can fail is a misunderstanding.
 pub(super) fn policies(graph: &Graph, errors: &mut Errors) {
     for node in &graph.nodes {
-        let may = may_fail(node.kind) || node.kind.processes();
+        let may = may_fail(node.kind) || node.kind.processes() || node.kind.asks();
         if node.on_error.is_some() && !may {
             errors
                 .at_span(node.on_error_span.unwrap_or(node.span), format!("`on_error` after `{}`, which has no closure that may fail", node.kind.name()))

@@ -66,7 +66,7 @@ pub(super) fn functions<'g>(graph: &'g Graph, operators: &'g [NodeId]) -> impl I
         let node = &graph.nodes[*id];
         match node.kind {
             Kind::Source | Kind::Sink | Kind::Join | Kind::BroadcastJoin => &[],
-            kind if kind.processes() => &[],
+            kind if kind.processes() || kind.asks() => &[],
             // The first is the strategy.
             Kind::Watermarks => node.arguments.get(1..).unwrap_or_default(),
             kind if kind.window() => super::window::of_records(node),

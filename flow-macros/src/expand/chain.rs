@@ -5,6 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::Expr;
 
 use super::{
+    answer,
     capture::{captures, functions},
     inputs::sides,
     join,
@@ -314,6 +315,7 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let body = match graph.nodes[id].kind {
             kind if kind.window() => finish.fired(id),
             Kind::Join => finish.joined(id),
+            kind if kind.asks() => finish.answered(id),
             kind if kind.processes() => finish.processed(id),
             _ => finish.results(id),
         };
@@ -374,6 +376,16 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let mut others = later.clone();
         others
             .extend(finishes[i + 1..].iter().flat_map(|(id, finish, _)| finish.operators.iter().chain([id])));
+        if graph.nodes[*id].kind.asks() {
+            let turn = local("turn");
+            let closure = finish.closure(&quote!(mut #turn), body, &first, true, &others);
+            let (local_index, handle) = (syn::Index::from(*id), handle_name(graph, *id));
+            let origin = match graph.takes_time(*id) {
+                true => origin_before(graph, chain.root, *id),
+                false => quote!(::core::option::Option::None),
+            };
+            return quote!(#variable.on_answers(#local_index, #origin, &#handle, #closure););
+        }
         let kind = graph.nodes[*id].kind;
         if kind.window() || kind == Kind::Join || kind.processes() {
             let turn = local("turn");
@@ -470,6 +482,7 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
             }
             kind if kind.window() => handles.extend(window::make(graph, id, &variable)),
             Kind::Join => handles.extend(join::make(graph, id, &variable)),
+            kind if kind.asks() => handles.extend(answer::make(graph, id, &variable)),
             kind if kind.processes() => handles.extend(process::make(graph, id, &variable)),
             Kind::BroadcastJoin => handles.extend(join::make_broadcast(graph, id, &variable)),
             kind if kind.keyed() => {
@@ -533,7 +546,8 @@ fn handles(graph: &Graph, layout: &Layout, chain: &Chain, seen: &[NodeId]) -> (T
 /// with the records.
 fn origin(graph: &Graph, root: Root, mut node: NodeId) -> TokenStream {
     loop {
-        if graph.nodes[node].kind == Kind::Watermarks {
+        let kind = graph.nodes[node].kind;
+        if kind == Kind::Watermarks || kind.asks() {
             let node = syn::Index::from(node);
             return quote!(::core::option::Option::Some(#node));
         }
@@ -544,6 +558,15 @@ fn origin(graph: &Graph, root: Root, mut node: NodeId) -> TokenStream {
         }
     }
     quote!(::core::option::Option::None)
+}
+
+/// As [`origin`], for what goes into `node`.
+fn origin_before(graph: &Graph, root: Root, node: NodeId) -> TokenStream {
+    match (root, graph.nodes[node].inputs.first()) {
+        (Root::Before(first), _) if first == node => quote!(::core::option::Option::None),
+        (_, Some(&input)) => origin(graph, root, input),
+        (_, None) => quote!(::core::option::Option::None),
+    }
 }
 
 fn dedup(ids: &[NodeId]) -> Vec<NodeId> {

@@ -1,5 +1,6 @@
 //! From chains to tokens: one loop per chain, one line per operator, and one call for everything else.
 
+mod answer;
 mod capture;
 mod chain;
 mod fallback;
@@ -110,11 +111,18 @@ fn choices(graph: &Graph) -> TokenStream {
             use #private::WatermarkStrategy as _;
         }
     });
+    let answers = graph.nodes.iter().any(|node| node.kind.asks()).then(|| {
+        quote! {
+            #[allow(unused_imports)]
+            use #private::{AnswerFallible as _, AnswerPlain as _, BarePlain as _, BareRecord as _};
+        }
+    });
     quote! {
         #[allow(unused_imports)]
         use #private::{OwnPlain as _, OwnRecord as _, WitnessPlain as _, WitnessRecord as _};
         #watermarks
         #windows
+        #answers
     }
 }
 

@@ -87,6 +87,7 @@ impl Loop<'_> {
             }
             Kind::Watermarks => self.watermarks(id),
             kind if kind.window() => self.window(id),
+            kind if kind.asks() => self.ask(id),
             Kind::Process => self.process(id),
             Kind::KeyedProcess => self.keyed_process(id),
             kind if kind.keyed() => self.aggregate(id),

@@ -80,8 +80,9 @@ fn operator(graph: &Graph, layout: &Layout, id: NodeId) -> TokenStream {
     let parallelism = node.parallelism.map(Index::from).map(|n| quote!(.parallelism(#n)));
     let stateful = node.kind.stateful().then(|| quote!(.stateful()));
     let operator_state =
-        matches!(node.kind, Kind::Process | Kind::CoProcess | Kind::BroadcastProcess | Kind::BroadcastJoin)
-            .then(|| quote!(.operator_state()));
+        (matches!(node.kind, Kind::Process | Kind::CoProcess | Kind::BroadcastProcess | Kind::BroadcastJoin)
+            || node.kind.asks())
+        .then(|| quote!(.operator_state()));
     let part = node.part.as_ref().map(|path| quote!(.part(<#path as #private::Definition>::PLAN)));
     quote!(#private::OperatorPlan::new(#uid, #kind, #chain) #name #parallelism #stateful #operator_state #part)
 }

@@ -75,7 +75,7 @@ pub(super) fn of_records(node: &Node) -> &[Expr] {
 
 /// The functions that are applied where results come out.
 pub(super) fn of_results(node: &Node) -> &[Expr] {
-    if node.join.is_some() {
+    if node.join.is_some() || node.kind.asks() {
         return &node.arguments;
     }
     match &node.window {

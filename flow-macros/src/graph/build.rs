@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use proc_macro2::{Ident, Span};
 use syn::{Expr, ExprLit, Lit, spanned::Spanned};
 
-use super::{Binding, Graph, Join, Node, NodeId, windows::arguments_of};
+use super::{Answers, Binding, Graph, Join, Node, NodeId, windows::arguments_of};
 use crate::{
     diag::{Errors, similar},
-    parse::{Bound, Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer},
-    vocab::{self, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_MODIFIERS},
+    parse::{Bound, Call, Chain, Pipeline, Policy, Root, Shape, Statement, Streams, choose, integer, span},
+    vocab::{self, ANSWER_MODIFIERS, Arg, BOUNDS, Kind, MODIFIERS, OPERATORS, WINDOW_MODIFIERS},
 };
 
 pub(crate) fn build(pipeline: Pipeline) -> Result<Graph, Errors> {
@@ -216,6 +216,12 @@ impl Builder {
                 .help("stream.key_by(..).interval_join(other.key_by(..)).between(\"-5s\", \"10s\").with(|key, left, right| ..)");
             return None;
         }
+        if ANSWER_MODIFIERS.contains(&name.as_str()) {
+            return self.answers(at, call);
+        }
+        if name == "with" && self.graph.nodes[at].kind == Kind::LookupJoin {
+            return self.looked_up(at, call);
+        }
         if self.unfinished(at) || name == "with" || WINDOW_MODIFIERS.contains(&name.as_str()) {
             return self.window(at, call);
         }
@@ -225,7 +231,8 @@ impl Builder {
                 .iter()
                 .map(|operator| operator.name)
                 .chain(MODIFIERS.iter().copied())
-                .chain(WINDOW_MODIFIERS.iter().copied());
+                .chain(WINDOW_MODIFIERS.iter().copied())
+                .chain(ANSWER_MODIFIERS.iter().copied());
             match similar(&name, known) {
                 Some(meant) => error.help(format!("an operator with a similar name exists: `{meant}`")),
                 None => error.help("the operators are listed in the documentation of `flow::pipeline`"),
@@ -278,6 +285,18 @@ impl Builder {
                 kind if kind.window() => self.windows(&mut node),
                 _ => {}
             }
+            if operator.kind == Kind::MapAsync {
+                self.future(&node);
+            }
+            if operator.kind.asks() {
+                let mut answers = Answers { left: operator.name == "left_lookup_join", ..Answers::default() };
+                if operator.kind == Kind::LookupJoin && !node.arguments.is_empty() {
+                    let mut lookup = node.arguments.remove(0);
+                    span::texts(&mut lookup, &mut self.errors);
+                    answers.lookup = Some(lookup);
+                }
+                node.answers = Some(Box::new(answers));
+            }
             if operator.kind == Kind::WindowAll {
                 return self.window_all(at, node, prefix);
             }
@@ -286,22 +305,29 @@ impl Builder {
     }
 
     /// Whether the arguments are of the right number and shape.
-    pub(super) fn arguments(&mut self, name: &str, args: &[Arg], usage: &str, call: &Call) {
+    pub(super) fn arguments(&mut self, name: &str, args: &[Arg], usage: &str, call: &Call) -> bool {
         let (given, wanted) = (call.arguments.len(), args.len());
         if given != wanted {
             let plural = if wanted == 1 { "" } else { "s" };
             self.errors
                 .at(&call.name, format!("`{name}` takes {wanted} argument{plural}, not {given}"))
                 .help(usage);
-            return;
+            return false;
         }
+        let mut right = true;
         for (argument, kind) in call.arguments.iter().zip(args) {
             let (Expr::Closure(closure), Arg::Function(parameters)) = (argument, kind) else { continue };
             if let Some(token) = &closure.asyncness {
-                self.errors
-                    .at(token, "a closure of an operator cannot be `async`")
-                    .help("remove `async`")
-                    .note("operators run on workers, which never wait; sources and sinks do the I/O");
+                let error = self.errors.at(token, "a closure of an operator cannot be `async`");
+                match name {
+                    "map_async" => error
+                        .help("return a future: `|record| async move { .. }`")
+                        .note("the closure runs on a worker, which never waits; its futures run beside"),
+                    _ => error
+                        .help("remove `async`")
+                        .note("operators run on workers, which never wait; sources and sinks do the I/O"),
+                };
+                right = false;
             } else if closure.inputs.len() != *parameters {
                 let plural = if *parameters == 1 { "" } else { "s" };
                 self.errors
@@ -313,8 +339,10 @@ impl Builder {
                         ),
                     )
                     .help(usage);
+                right = false;
             }
         }
+        right
     }
 
     /// Whether the node is a window of which nothing is computed yet.
@@ -411,6 +439,7 @@ pub(super) fn node_of(kind: Kind, span: Span, arguments: Vec<Expr>) -> Node {
         named: None,
         window: None,
         join: None,
+        answers: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The graph of a pipeline: operators, and who reads from whom. Every node keeps the tokens and spans it came from.
 
+mod answers;
 mod branch;
 mod build;
 mod connect;
@@ -9,6 +10,7 @@ mod time;
 mod window;
 mod windows;
 
+pub(crate) use answers::Answers;
 pub(crate) use build::build;
 pub(crate) use join::{Join, Matching};
 pub(crate) use window::Window;
@@ -54,18 +56,26 @@ pub(crate) struct Node {
     pub(crate) window: Option<Box<Window>>,
     /// Of a [`Kind::Join`]. If it is in windows, they are the node's window, of which nothing else is computed.
     pub(crate) join: Option<Box<Join>>,
+    /// Of an operator that asks outside.
+    pub(crate) answers: Option<Box<Answers>>,
 }
 
 impl Node {
     /// All that it says in expressions of the user's.
     pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let windows = self.window.iter().flat_map(|window| window.values());
-        self.arguments.iter().chain(windows).chain(self.join.iter().flat_map(|join| join.values()))
+        let answers = self.answers.iter().flat_map(|answers| answers.values());
+        let joins = self.join.iter().flat_map(|join| join.values());
+        self.arguments.iter().chain(windows).chain(joins).chain(answers)
     }
 
     /// The method that made it.
     pub(crate) fn word(&self) -> &'static str {
-        self.join.as_ref().map_or_else(|| self.kind.name(), |join| join.word)
+        match (&self.join, &self.answers) {
+            (Some(join), _) => join.word,
+            (None, Some(answers)) if answers.left => "left_lookup_join",
+            _ => self.kind.name(),
+        }
     }
 }
 

@@ -32,6 +32,10 @@ const TAKES_SPANS: &[&str] = &[
     "continuous_processing_time",
     "time",
     "delay",
+    "fixed_delay",
+    "exponential",
+    "up_to",
+    "cache",
 ];
 
 /// Of these, each argument is longer than nothing.
@@ -42,6 +46,7 @@ const POSITIVE: &[&str] = &[
     "continuous_event_time",
     "continuous_processing_time",
     "with_alignment",
+    "timeout",
 ];
 
 /// Replaces all texts that are given to functions that take spans of time.

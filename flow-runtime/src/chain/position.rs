@@ -68,6 +68,13 @@ impl At {
         self.operator = operator;
     }
 
+    /// Comes to the answer to a record that an operator has asked for.
+    #[inline(always)]
+    pub fn answer(&mut self, operator: usize, record: u64) {
+        self.operator = operator;
+        self.record = record + 1;
+    }
+
     /// Applies a closure in place. Its argument's type is known before the closure is checked, so closures need no
     /// annotations; and since nothing here is generic over a lifetime, items may borrow.
     #[inline(always)]

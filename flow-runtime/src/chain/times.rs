@@ -1,7 +1,7 @@
 //! How event time passes through a chain: from its inputs or generators, through its windows, to its outputs.
 //!
-//! Each window and each timed output goes by one *origin* of event time: a `.watermarks(..)` in the chain, or what
-//! arrives with the records. After each batch, the windows of an origin whose watermark has grown fire, in the order of
+//! Each window and each timed output goes by one *origin* of event time: a `.watermarks(..)` in the chain, what arrives
+//! with the records, or what an operator lets through that holds records back. After each batch, the windows of an origin whose watermark has grown fire, in the order of
 //! the chain; what they emit runs through the rest of the loop; and only then the watermark goes to the outputs.
 
 use std::{
@@ -15,12 +15,13 @@ use std::{
 
 use super::{ChainError, Work};
 use crate::{
+    async_io::HoldsBack,
     checkpoint::WatermarkPart,
     error::Error,
     time::{Clock, Timestamp, Watermark},
     watermark::{Generating, Mark, Minimum, Signal, WaitingClock},
     window::{Turn, lent::WindowPort},
-    worker::Control,
+    worker::{Alarm, Control},
 };
 
 /// What follows a window: advances it, if there is a new watermark, and emits what has fired.
@@ -42,8 +43,20 @@ pub(crate) struct Firing {
     /// How far it had come while there was input. Who goes on after the end finds more input; not all of it is late.
     pub(crate) before_end: Option<Watermark>,
     pub(crate) port: Rc<dyn WindowPort>,
+    /// Of an operator that holds event time back until its records have gone on.
+    pub(crate) holds: Option<Rc<dyn HoldsBack>>,
     pub(crate) late: Late,
     pub(crate) run: WatermarkLoop,
+}
+
+impl Firing {
+    /// Where it is, for errors.
+    fn place(&self, record: u64) -> String {
+        match self.holds {
+            None => self.port.result().to_owned(),
+            Some(_) => format!("the answer to record {record} of this attempt"),
+        }
+    }
 }
 
 /// Counts the records that came when all of their windows were over: those that are dropped, and those that go to the
@@ -189,8 +202,15 @@ impl Times {
         let now = self.now();
         match origin {
             Some(operator) => {
-                let generators = self.generators.iter().find(|generators| generators.operator == operator);
-                generators.map_or_else(Mark::default, |generators| generators.port.mark(now))
+                if let Some(generators) = self.generators.iter().find(|own| own.operator == operator) {
+                    return generators.port.mark(now);
+                }
+                let firing = self.firings.iter().find(|firing| firing.operator == operator);
+                let Some(holds) = firing.and_then(|firing| firing.holds.clone()) else {
+                    return Mark::default();
+                };
+                let before = firing.and_then(|firing| firing.origin);
+                holds.mark(self.mark(before))
             }
             None => self.arriving.as_mut().map_or_else(Mark::default, Minimum::mark),
         }
@@ -210,13 +230,45 @@ impl Times {
             let mark = self.mark(self.firings[i].origin);
             let firing = &mut self.firings[i];
             let new = mark.watermark.filter(|new| firing.reached.is_none_or(|reached| *new > reached));
-            work.run(|| (firing.run)(Turn::new(new, now)))
-                .map_err(|error| work.place(error, Some(firing.port.result().to_owned())))?;
+            work.run(|| (firing.run)(Turn::new(new, now))).map_err(|error| {
+                let place = firing.place(error.record);
+                work.place(error, Some(place))
+            })?;
             firing.reached = firing.reached.max(new);
             firing.before_end = firing.before_end.max(new.filter(|new| *new < Watermark::MAX));
             firing.late.see(&*firing.port, &work.uids[firing.operator]);
         }
         Ok(())
+    }
+
+    /// The operators that hold records back.
+    fn holding(&self) -> impl Iterator<Item = &Rc<dyn HoldsBack>> {
+        self.firings.iter().filter_map(|firing| firing.holds.as_ref())
+    }
+
+    /// `alarm` wakes the chain.
+    pub(crate) fn start(&self, alarm: &Alarm) {
+        self.holding().for_each(|holds| holds.start(alarm.clone()));
+    }
+
+    /// Whether an operator holds records back, or may.
+    pub(crate) fn holds_back(&self) -> bool {
+        self.holding().next().is_some()
+    }
+
+    /// Whether an operator takes no more records now.
+    pub(crate) fn is_full(&self) -> bool {
+        self.holding().any(|holds| holds.is_full())
+    }
+
+    /// Whether no operator holds anything back.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.holding().all(|holds| holds.is_empty())
+    }
+
+    /// Whether there is more to emit, now that event time has gone on.
+    pub(crate) fn has_more(&self) -> bool {
+        self.holding().any(|holds| holds.has_more())
     }
 
     /// What a checkpoint remembers. A chain that runs ahead of its barriers, as at-least-once lets it, does not know
@@ -229,7 +281,10 @@ impl Times {
         };
         let generators =
             self.generators.iter().map(|generators| part(generators.operator, generators.port.reached()));
-        let firings = self.firings.iter().map(|firing| part(firing.operator, firing.before_end));
+        let firings = self.firings.iter().map(|firing| {
+            let reached = firing.holds.as_ref().map_or(firing.before_end, |holds| holds.reached());
+            part(firing.operator, reached)
+        });
         generators.chain(firings).filter(|_| aligned).collect()
     }
 }

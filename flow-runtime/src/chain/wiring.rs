@@ -13,6 +13,7 @@ use super::{
     times::{Firing, Generators, Late, WatermarkLoop},
 };
 use crate::{
+    async_io::{self, Asynchronous, Looking},
     checkpoint::{CheckpointId, Compression, Restored, Store},
     error::Error,
     join::{
@@ -299,7 +300,7 @@ impl Chain<'_> {
 
     /// State of an operator that belongs to no key, with what the restored checkpoint holds of it; see
     /// [`Redistribution`]. `name` tells the lists of one operator apart, across versions of the program.
-    pub fn operator_state<C: StateItems>(
+    pub fn operator_state<C: StateItems + Default>(
         &mut self,
         operator: usize,
         name: &'static str,
@@ -654,7 +655,44 @@ impl Chain<'_> {
         let late = Late::of(&self.wiring.environment.control, &uid);
         let (operator, origin) = (self.base + operator, origin.map(|operator| self.base + operator));
         let run: WatermarkLoop = Box::new(run);
-        self.firings.push(Firing { operator, origin, reached, before_end: reached, port, late, run });
+        let holds = None;
+        self.firings.push(Firing { operator, origin, reached, before_end: reached, port, holds, late, run });
+    }
+
+    /// The records that an operator asks for by futures, with those that were under way at the restored checkpoint.
+    pub fn map_async<T: StateValue, R: Send + 'static>(
+        &mut self,
+        operator: usize,
+        settings: async_io::Settings,
+    ) -> Asynchronous<T, R> {
+        if let Err(why) = settings.check() {
+            let uid = self.uid(operator);
+            self.wiring.error.get_or_insert(Error::Config(format!("`{uid}`: {why}")));
+        }
+        let link = async_io::Link::new(Arc::clone(&self.wiring.environment));
+        let asynchronous = Asynchronous::new(settings, link);
+        self.checkpoint_list(operator, "under-way", Redistribution::Even, asynchronous.port());
+        asynchronous
+    }
+
+    /// Where a lookup looks.
+    pub fn lookup<L>(&mut self, lookup: L) -> Looking<L> {
+        Looking::new(lookup, self.wiring.environment.clock.clone())
+    }
+
+    /// What follows such an operator: `run` asks and emits what was answered. `origin` as in
+    /// [`on_watermark`](Self::on_watermark).
+    pub fn on_answers<T: StateValue, R: Send + 'static>(
+        &mut self,
+        operator: usize,
+        origin: Option<usize>,
+        handle: &Asynchronous<T, R>,
+        run: impl FnMut(window::Turn) -> Result<(), ChainError> + 'static,
+    ) {
+        self.on_watermark(operator, origin, handle, run);
+        if let Some(firing) = self.firings.last_mut() {
+            firing.holds = Some(Rc::new(handle.clone()));
+        }
     }
 
     /// Counts what an operator skips.

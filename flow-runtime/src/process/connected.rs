@@ -155,7 +155,7 @@ pub trait CoProcessFunction: 'static {
     /// What it emits to the second output; [`NoSide`](super::NoSide) if there is none.
     type Side;
     /// What each subtask remembers: a list or map whose items are in checkpoints; `()` for nothing.
-    type State: StateItems;
+    type State: StateItems + Default;
 
     /// What becomes of the items when the job goes on with another number of subtasks.
     const REDISTRIBUTION: Redistribution = Redistribution::Even;
@@ -251,7 +251,7 @@ pub trait KeyedBroadcastProcessFunction: 'static {
     /// A record of the broadcast stream, with what it borrows owned.
     type Broadcast;
     /// What the broadcast stream says.
-    type BroadcastState: StateItems;
+    type BroadcastState: StateItems + Default;
     /// What it emits.
     type Out;
     /// What it emits to the second output; [`NoSide`](super::NoSide) if there is none.

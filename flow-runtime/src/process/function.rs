@@ -162,7 +162,7 @@ pub trait ProcessFunction: 'static {
     /// What it emits to the second output; [`NoSide`] if there is none.
     type Side;
     /// What each subtask remembers: a list or map whose items are in checkpoints; `()` for nothing.
-    type State: StateItems;
+    type State: StateItems + Default;
 
     /// What becomes of the items when the job goes on with another number of subtasks.
     const REDISTRIBUTION: Redistribution = Redistribution::Even;

@@ -46,7 +46,7 @@ pub enum Redistribution {
 }
 
 /// A container that a checkpoint holds as a list of items.
-pub trait StateItems: Default + 'static {
+pub trait StateItems: 'static {
     /// An item.
     type Item: StateValue;
 

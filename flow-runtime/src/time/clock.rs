@@ -1,8 +1,9 @@
 //! The clock that processing time is read from.
 
 use std::{
+    collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -36,6 +37,8 @@ enum Kind {
 struct Manual {
     began: Timestamp,
     now: watch::Sender<Timestamp>,
+    /// When those are to be woken who sleep by it, as long as nothing has come of it.
+    sleepers: Mutex<BTreeMap<(Timestamp, u64), ()>>,
     /// Who wants to know when it has moved.
     listeners: Mutex<Vec<Weak<dyn Fn() + Send + Sync>>>,
 }
@@ -54,7 +57,12 @@ impl Clock {
     #[must_use]
     pub fn manual(at: Timestamp) -> Self {
         let now = watch::Sender::new(at);
-        Clock(Kind::Manual(Arc::new(Manual { began: at, now, listeners: Mutex::default() })))
+        Clock(Kind::Manual(Arc::new(Manual {
+            began: at,
+            now,
+            sleepers: Mutex::default(),
+            listeners: Mutex::default(),
+        })))
     }
 
     /// The time.
@@ -71,14 +79,7 @@ impl Clock {
     pub fn advance(&self, by: Duration) {
         let Kind::Manual(manual) = &self.0 else { return };
         manual.now.send_modify(|now| *now = *now + by);
-        let mut listeners = manual.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        listeners.retain(|listener| match listener.upgrade() {
-            Some(listener) => {
-                listener();
-                true
-            }
-            None => false,
-        });
+        manual.tell();
     }
 
     /// Whether it moves only when told to.
@@ -95,16 +96,40 @@ impl Clock {
         }
     }
 
+    /// Waits for so long, as [`sleep`](Self::sleep) does. Who waits by a manual clock counts as [due](Self::is_due) until
+    /// what it gives is dropped.
+    pub(crate) async fn alarm(&self, span: Duration) -> Option<Sleep> {
+        match &self.0 {
+            Kind::System { .. } => {
+                tokio::time::sleep(span).await;
+                None
+            }
+            Kind::Manual(manual) => {
+                let mut sleep = Sleep::begin(manual, span);
+                sleep.end().await;
+                Some(sleep)
+            }
+        }
+    }
+
+    /// Whether somebody's time has come who has not done yet what it has waited for.
+    pub(crate) fn is_due(&self) -> bool {
+        match &self.0 {
+            Kind::System { .. } => false,
+            Kind::Manual(manual) => {
+                let now = *manual.now.borrow();
+                manual.sleepers().first_key_value().is_some_and(|((until, _), ())| *until <= now)
+            }
+        }
+    }
+
     /// Waits for so long, on tokio.
     pub async fn sleep(&self, span: Duration) {
         match &self.0 {
             Kind::System { .. } => tokio::time::sleep(span).await,
             Kind::Manual(manual) => {
-                let mut moves = manual.now.subscribe();
-                // A part of a millisecond would never be reached.
-                let until = moves.borrow().plus_millis(millis(span));
-                // The sender lives in `self`.
-                let _ = moves.wait_for(|now| *now >= until).await;
+                let mut sleep = Sleep::begin(manual, span);
+                sleep.end().await;
             }
         }
     }
@@ -114,6 +139,59 @@ impl Clock {
         if let Kind::Manual(manual) = &self.0 {
             let mut listeners = manual.listeners.lock().unwrap_or_else(PoisonError::into_inner);
             listeners.push(Arc::downgrade(listener));
+        }
+    }
+}
+
+impl Manual {
+    fn sleepers(&self) -> MutexGuard<'_, BTreeMap<(Timestamp, u64), ()>> {
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self) {
+        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.retain(|listener| match listener.upgrade() {
+            Some(listener) => {
+                listener();
+                true
+            }
+            None => false,
+        });
+    }
+}
+
+/// Somebody who waits by a manual clock.
+pub(crate) struct Sleep {
+    manual: Arc<Manual>,
+    until: (Timestamp, u64),
+    moves: watch::Receiver<Timestamp>,
+}
+
+impl Sleep {
+    fn begin(manual: &Arc<Manual>, span: Duration) -> Self {
+        let moves = manual.now.subscribe();
+        // A part of a millisecond would never be reached.
+        let until = moves.borrow().plus_millis(millis(span));
+        let mut sleepers = manual.sleepers();
+        let number =
+            sleepers.range((until, 0)..=(until, u64::MAX)).next_back().map_or(0, |((_, n), ())| n + 1);
+        sleepers.insert((until, number), ());
+        drop(sleepers);
+        Sleep { manual: Arc::clone(manual), until: (until, number), moves }
+    }
+
+    async fn end(&mut self) {
+        let until = self.until.0;
+        // The sender lives in the clock.
+        let _ = self.moves.wait_for(|now| *now >= until).await;
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        self.manual.sleepers().remove(&self.until);
+        if *self.moves.borrow() >= self.until.0 {
+            self.manual.tell();
         }
     }
 }

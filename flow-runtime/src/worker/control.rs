@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     thread::Thread,
 };
@@ -55,6 +55,10 @@ pub(crate) struct Control {
     /// How many checkpoints have failed: when it grows, operators look whether one of theirs has.
     failures: AtomicU64,
     events: mpsc::UnboundedSender<Event>,
+    /// How many records wait for an answer from outside.
+    under_way: AtomicI64,
+    /// How many have got one.
+    answers: AtomicU64,
     /// Is told that something has happened to a checkpoint.
     observer: OnceLock<Listener>,
 }
@@ -112,6 +116,8 @@ impl Control {
             checkpoints: Mutex::new(Outcomes { complete: restored, ..Outcomes::default() }),
             failures: AtomicU64::new(0),
             events,
+            under_way: AtomicI64::new(0),
+            answers: AtomicU64::new(0),
             observer: OnceLock::new(),
         };
         (control, receiver)
@@ -172,6 +178,27 @@ impl Control {
     /// Whom to tell when a checkpoint has ended, well or not.
     pub(crate) fn observe(&self, observer: Listener) {
         let _ = self.observer.set(observer);
+    }
+
+    /// More records wait for an answer from outside, or fewer.
+    pub(crate) fn under_way(&self, more: i64) {
+        if more < 0 {
+            self.answers.fetch_add(more.unsigned_abs(), Ordering::SeqCst);
+        }
+        let before = self.under_way.fetch_add(more, Ordering::SeqCst);
+        if before + more == 0 {
+            self.observed();
+        }
+    }
+
+    /// Whether no record waits for an answer from outside.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.under_way.load(Ordering::SeqCst) == 0
+    }
+
+    /// How many records have got an answer.
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::SeqCst)
     }
 
     /// The newest complete checkpoint.

@@ -54,6 +54,7 @@ on_every_database! {
     at_least_once_writes_at_once,
     two_committers_share_a_row,
     a_statement_is_run_for_each_record,
+    rows_are_looked_up,
     a_closure_gets_batches,
     a_closure_may_use_diesel,
     a_closure_that_fails_writes_nothing,

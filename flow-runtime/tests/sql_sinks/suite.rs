@@ -631,3 +631,43 @@ pub(crate) async fn a_missing_database_is_told_without_its_password(db: &Databas
         println!("{why}");
     }
 }
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct User {
+    name: String,
+    score: Option<i64>,
+    share: f64,
+}
+
+pub(crate) async fn rows_are_looked_up(db: &Database) {
+    use flow_runtime::async_io::Lookup;
+
+    let table = db
+        .table("id INTEGER NOT NULL PRIMARY KEY, name VARCHAR(50) NOT NULL, score BIGINT, share DOUBLE PRECISION")
+        .await;
+    db.run(&format!("INSERT INTO {table} VALUES (1, 'Ada', 1000000000000, 0.5), (2, 'Zoë', NULL, -1)")).await;
+
+    let users = sql::lookup::<User>(db.url(), format!("SELECT name, score, share FROM {table} WHERE id = ?"))
+        .connections(2);
+    let ada = User { name: "Ada".to_owned(), score: Some(1_000_000_000_000), share: 0.5 };
+    assert_eq!(users.get(1u64).await.unwrap(), Some(ada));
+    assert_eq!(users.get(2i32).await.unwrap().map(|user| user.score), Some(None));
+    assert_eq!(users.get(3u64).await.unwrap(), None);
+
+    // More at a time than there are connections.
+    let many = (0..20u64).map(|n| users.get(n % 3));
+    let found = futures_util::future::join_all(many).await;
+    assert_eq!(found.iter().filter(|found| matches!(found, Ok(Some(_)))).count(), 13);
+
+    let names =
+        sql::lookup::<String>(db.url(), format!("SELECT name FROM {table} WHERE name = ? AND id > ?"));
+    assert_eq!(names.get(("Zoë".to_owned(), 1)).await.unwrap().as_deref(), Some("Zoë"));
+    let pairs = sql::lookup::<(u64, String)>(db.url(), format!("SELECT id, name FROM {table} WHERE id = ?"));
+    assert_eq!(pairs.get(1u64).await.unwrap(), Some((1, "Ada".to_owned())));
+
+    let numbers = sql::lookup::<u64>(db.url(), format!("SELECT name FROM {table} WHERE id = ?"));
+    let error = numbers.get(1u64).await.unwrap_err().to_string();
+    assert!(error.contains("SELECT name FROM") && error.contains("not what is wanted"), "{error}");
+    let nowhere = sql::lookup::<User>(db.url(), "SELECT name FROM nowhere_to_be_found WHERE id = ?");
+    assert!(nowhere.get(1u64).await.is_err());
+}

@@ -170,6 +170,13 @@ fn build_chain<'s>(
             for sink in &sinks {
                 sink.start(alarm.clone(), settled.clone());
             }
+            if let Some(times) = &times {
+                times.start(&alarm);
+                if times.holds_back() {
+                    // What was under way at the checkpoint is asked for, whether anything arrives or not.
+                    activator.activate();
+                }
+            }
             // A source has epochs to end, and all of them have parts that may have failed.
             environment.control.register(alarm.clone());
             if let Head::Source { driver, .. } = &mut head {

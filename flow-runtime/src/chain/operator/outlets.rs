@@ -7,6 +7,7 @@ use crate::{
     chain::{
         Parcel,
         edge::{Credits, Drain},
+        times::Times,
     },
     error::Error,
     watermark::{Mark, Signal},
@@ -34,6 +35,16 @@ pub(super) struct Timed {
 impl Subtask {
     /// Lets windows fire, and sends what the loop has put into the outputs, and then how far event time has come.
     pub(super) fn send(&mut self) -> Result<(), Error> {
+        loop {
+            self.send_once()?;
+            // Behind a watermark that an operator has let through there may be answers.
+            if !self.times.as_ref().is_some_and(Times::has_more) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn send_once(&mut self) -> Result<(), Error> {
         if let Some(times) = &mut self.times {
             times.fire(&self.work)?;
         }

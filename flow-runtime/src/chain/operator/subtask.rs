@@ -79,6 +79,7 @@ impl Subtask {
             sink.ready();
         }
         if !self.capabilities_dropped() {
+            self.answer()?;
             match operator {
                 Operator::Source { operator, driver, finished } => {
                     self.read(*operator, &mut **driver, finished)?
@@ -124,6 +125,9 @@ impl Subtask {
                 self.barrier(Some(driver), false)?;
             }
             if let Some(last) = last.filter(|last| last.checkpoint == self.epoch) {
+                if self.must_wait(last.ending) {
+                    return Ok(());
+                }
                 if last.ending == Ending::Finished {
                     self.finish()?;
                 }
@@ -217,6 +221,11 @@ impl Subtask {
                         self.end_of_time();
                         // What windows emit comes before what aggregates give at the end.
                         self.send()?;
+                    }
+                    if self.must_wait(last.ending) {
+                        return Ok(());
+                    }
+                    if last.ending == Ending::Finished {
                         self.finish()?;
                     }
                     return self.barrier(None, true);
@@ -259,8 +268,33 @@ impl Subtask {
         }
     }
 
-    /// Whether neither a sink nor a following chain asks to wait.
+    /// Takes up what was answered meanwhile, unless what follows asks to wait; then it wakes the chain, too.
+    fn answer(&mut self) -> Result<(), Error> {
+        if self.times.as_ref().is_some_and(Times::holds_back) && self.ways_are_open() {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the end has to wait for answers, which wake the chain. Where the job can go on from a checkpoint, a stop
+    /// does not wait: the checkpoint holds what is under way.
+    fn must_wait(&self, ending: Ending) -> bool {
+        let wanted = ending == Ending::Finished || !self.environment.goes_back;
+        wanted && self.times.as_ref().is_some_and(|times| !times.is_empty())
+    }
+
+    /// Whether nobody asks to wait: no sink, no following chain, and no operator that has enough under way.
     fn may_go_on(&mut self) -> bool {
+        let mut go_on = self.ways_are_open();
+        if let Some(times) = &mut self.times {
+            go_on &= !times.is_full();
+            times.may_read(go_on);
+        }
+        go_on
+    }
+
+    /// Whether neither a sink nor a following chain asks to wait.
+    fn ways_are_open(&self) -> bool {
         // All are asked, for each has to note that it is waited for.
         let mut go_on = true;
         for sink in &self.sinks {
@@ -268,9 +302,6 @@ impl Subtask {
         }
         for way in &self.ways_out {
             go_on &= !way.credits[self.work.subtask].exhausted(way.receivers);
-        }
-        if let Some(times) = &mut self.times {
-            times.may_read(go_on);
         }
         go_on
     }

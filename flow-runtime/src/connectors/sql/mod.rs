@@ -83,6 +83,7 @@ mod handle;
 mod identifier;
 mod insert_text;
 mod ledger;
+mod lookup;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod placeholder;
@@ -116,6 +117,7 @@ pub use self::{
     each_row::EachRow,
     error::SqlError,
     handle::Staged,
+    lookup::{SqlLookup, lookup},
     prepared::{
         InDoubt, NotOurs, PreparedCommitter, PreparedTransaction, PreparedWriter, Resolved, TransactionId,
     },

@@ -22,7 +22,7 @@ use crate::{
     checkpoint::Store,
     error::Error,
     job::{Definition, Job},
-    time::{Clock, Timestamp},
+    time::{Clock, Listener, Timestamp},
     worker::{Config, Observed, Restart, Stop, Summary, run_on},
 };
 
@@ -73,6 +73,8 @@ pub struct Harness {
     inputs: Arc<Mutex<Vec<Arc<dyn InputPort>>>>,
     outputs: Vec<Arc<dyn OutputPort>>,
     running: Option<Running>,
+    /// Looks again when the clock has moved.
+    ticks: Listener,
 }
 
 /// A job on a thread of its own.
@@ -86,15 +88,21 @@ impl Harness {
     /// One worker, the time 2020-01-01 00:00 UTC, and no checkpoint to begin from.
     #[must_use]
     pub fn new() -> Self {
+        let signal = Signal::default();
+        let ringing = signal.clone();
+        let ticks: Listener = Arc::new(move || ringing.ring());
+        let clock = Clock::manual(Timestamp::from_millis(1_577_836_800_000));
+        clock.listen(&ticks);
         Harness {
             parallelism: 1,
-            clock: Clock::manual(Timestamp::from_millis(1_577_836_800_000)),
+            clock,
             patience: Duration::from_secs(30),
             store: Store::in_memory(),
-            signal: Signal::default(),
+            signal,
             inputs: Arc::default(),
             outputs: Vec::new(),
             running: None,
+            ticks,
         }
     }
 
@@ -107,6 +115,7 @@ impl Harness {
     /// Processing time begins here instead. To be called before the first start.
     pub fn starting_at(&mut self, time: impl Into<Timestamp>) -> &mut Self {
         self.clock = Clock::manual(time.into());
+        self.clock.listen(&self.ticks);
         self
     }
 
@@ -188,12 +197,39 @@ impl Harness {
         Ok(())
     }
 
-    /// Returns when everything that was pushed has gone through the pipeline, with whatever it made due, and what came
-    /// out is committed. Takes a checkpoint.
+    /// Returns when everything that was pushed has gone through the pipeline, with whatever it made due and the answers
+    /// that asynchronous operators wait for, and what came out is committed.
     ///
     /// # Errors
-    /// What made the job fail; and when it does not get there within the [patience](Self::patience).
+    /// What made the job fail; and when it does not get there within the [patience](Self::patience), because a future
+    /// has no answer, for example.
     pub fn settle(&mut self) -> Result<(), Error> {
+        let answers = |running: Option<&Running>| running?.stop.running().map(|control| control.answers());
+        loop {
+            let before = answers(self.running.as_ref());
+            self.checkpoint()?;
+            let running = self.running.as_ref().ok_or_else(not_running)?;
+            let answered = || running.stop.running().is_some_and(|control| control.is_answered());
+            let waited = self.signal.wait(self.patience, || (running.ended() || answered()).then_some(()));
+            if waited.is_none() {
+                return Err(trouble(&format!(
+                    "asynchronous operators had no answer within {:?}: use `checkpoint` where none is to be expected, or `advance` the clock to their timeout",
+                    self.patience
+                )));
+            }
+            // What was answered since may have come after the checkpoint.
+            if answers(Some(running)) == before {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Returns when everything that was pushed has gone into the pipeline, and what has come out of it is committed. What
+    /// asynchronous operators wait for is under way still, as a part of the checkpoint that this takes.
+    ///
+    /// # Errors
+    /// As [`settle`](Self::settle).
+    pub fn checkpoint(&mut self) -> Result<(), Error> {
         let patience = self.patience;
         let running = self.running.as_ref().ok_or_else(not_running)?;
         let all_read = || self.left() == 0 && running.stop.running().is_some();
@@ -219,20 +255,22 @@ impl Harness {
         }
     }
 
-    /// Lets processing time pass, and [settles](Self::settle): whatever became due has fired. All of the time passes at
-    /// once.
+    /// Lets processing time pass: whatever became due has fired, timeouts have come, and what came out is
+    /// [committed](Self::checkpoint). All of the time passes at once.
     ///
     /// # Errors
     /// As [`settle`](Self::settle).
     pub fn advance(&mut self, time: Duration) -> Result<(), Error> {
         // What was pushed before came before.
-        self.settle()?;
+        self.checkpoint()?;
         self.clock.advance(time);
-        self.settle()
+        let running = self.running.as_ref().ok_or_else(not_running)?;
+        self.signal.wait(self.patience, || (running.ended() || !self.clock.is_due()).then_some(()));
+        self.checkpoint()
     }
 
-    /// Waits until something is so, which is looked at whenever a record goes into the pipeline or comes out of it: for
-    /// tests that look into a job between its checkpoints.
+    /// Waits until something is so, in the pipeline or outside of it: for tests that look into a job between its
+    /// checkpoints.
     ///
     /// # Errors
     /// As [`settle`](Self::settle).
@@ -244,12 +282,12 @@ impl Harness {
         if is_so == Some(true) { Ok(()) } else { Err(self.why()) }
     }
 
-    /// [Settles](Self::settle), and keeps the checkpoint of this moment.
+    /// Keeps the [checkpoint](Self::checkpoint) of this moment.
     ///
     /// # Errors
     /// As [`settle`](Self::settle).
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
-        self.settle()?;
+        self.checkpoint()?;
         Snapshot::of(&self.store)
     }
 

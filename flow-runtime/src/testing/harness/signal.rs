@@ -5,6 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// How long nothing is looked at, at most.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// Counts what happens. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signal(Arc<(Mutex<u64>, Condvar)>);
@@ -17,7 +20,8 @@ impl Signal {
         changed.notify_all();
     }
 
-    /// Waits until there is an answer, which is looked for whenever something has happened.
+    /// Waits until there is an answer, which is looked for whenever something has happened in the job, and every few
+    /// milliseconds, since it may be about something outside.
     pub(super) fn wait<R>(&self, limit: Duration, mut answer: impl FnMut() -> Option<R>) -> Option<R> {
         let deadline = Instant::now() + limit;
         let (count, changed) = &*self.0;
@@ -31,7 +35,7 @@ impl Signal {
                 return None;
             }
             let count = count.lock().unwrap_or_else(PoisonError::into_inner);
-            drop(changed.wait_timeout_while(count, left, |count| *count == seen));
+            drop(changed.wait_timeout_while(count, left.min(LOOK), |count| *count == seen));
         }
     }
 }

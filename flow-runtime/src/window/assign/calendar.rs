@@ -5,11 +5,7 @@ use std::{cell::Cell, iter, time::Duration};
 use jiff::{ToSpan, civil::Date, tz::TimeZone};
 
 use super::{Assigner, Windowing};
-use crate::{
-    error::BoxError,
-    time::Timestamp,
-    window::{Window, evict::NoEvictor, trigger::EventTime},
-};
+use crate::{error::BoxError, time::Timestamp, window::Window};
 
 /// The days of a time zone, which is named as in `Europe/Berlin`, or given as a [`TimeZone`].
 ///
@@ -161,17 +157,7 @@ impl Unit {
 }
 
 impl Windowing for Calendar {
-    type Window = Window;
-    type Trigger = EventTime;
-    type Evictor = NoEvictor;
-
-    fn trigger(&self) -> EventTime {
-        EventTime
-    }
-
-    fn evictor(&self) -> NoEvictor {
-        NoEvictor
-    }
+    over_time!();
 
     fn check(&self) -> Result<(), BoxError> {
         match &self.zone {

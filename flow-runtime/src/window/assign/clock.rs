@@ -45,6 +45,7 @@ impl<A: Windowing> Windowing for ByClock<A> {
     const MERGING: bool = A::MERGING;
     const EVENT_TIME: bool = A::EVENT_TIME;
     const BY_CLOCK: bool = true;
+    const TILES: bool = A::TILES;
 
     fn trigger(&self) -> A::Trigger {
         self.0.trigger()

@@ -1,5 +1,22 @@
 //! Window assigners: to which windows a record belongs.
 
+/// What windows over time have in common.
+macro_rules! over_time {
+    () => {
+        type Window = $crate::window::Window;
+        type Trigger = $crate::window::trigger::EventTime;
+        type Evictor = $crate::window::evict::NoEvictor;
+
+        fn trigger(&self) -> Self::Trigger {
+            $crate::window::trigger::EventTime
+        }
+
+        fn evictor(&self) -> Self::Evictor {
+            $crate::window::evict::NoEvictor
+        }
+    };
+}
+
 pub mod calendar;
 mod clock;
 mod count;
@@ -39,6 +56,10 @@ pub trait Windowing {
     /// Whether windows go by the clock: see [`ByClock`]. What goes by the watermark otherwise goes by the clock then.
     #[doc(hidden)]
     const BY_CLOCK: bool = false;
+
+    /// Whether each time is in exactly one window, whatever the record: the last one can be remembered then.
+    #[doc(hidden)]
+    const TILES: bool = false;
 
     /// The trigger, unless the pipeline sets another.
     fn trigger(&self) -> Self::Trigger;

@@ -6,7 +6,7 @@ use super::{Assigner, Windowing};
 use crate::{
     error::BoxError,
     time::{Timestamp, millis},
-    window::{Window, evict::NoEvictor, trigger::EventTime},
+    window::Window,
 };
 
 /// Sessions: records of a key with less than `gap` between one and the next, or exactly that, are in one window. It
@@ -82,19 +82,9 @@ impl<In, F: Fn(&In) -> Duration> SessionGap<In> for F {
 }
 
 impl<G> Windowing for Session<G> {
-    type Window = Window;
-    type Trigger = EventTime;
-    type Evictor = NoEvictor;
+    over_time!();
 
     const MERGING: bool = true;
-
-    fn trigger(&self) -> EventTime {
-        EventTime
-    }
-
-    fn evictor(&self) -> NoEvictor {
-        NoEvictor
-    }
 
     fn check(&self) -> Result<(), BoxError> {
         match self.fixed {

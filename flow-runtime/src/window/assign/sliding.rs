@@ -6,7 +6,7 @@ use super::{Assigner, Windowing, tumbling::check_size};
 use crate::{
     error::BoxError,
     time::{Offset, Timestamp, floor, millis},
-    window::{Window, evict::NoEvictor, trigger::EventTime},
+    window::Window,
 };
 
 /// Windows of `size`, of which one begins every `slide`, aligned to the epoch. A record belongs to all windows that
@@ -56,17 +56,7 @@ impl Sliding {
 }
 
 impl Windowing for Sliding {
-    type Window = Window;
-    type Trigger = EventTime;
-    type Evictor = NoEvictor;
-
-    fn trigger(&self) -> EventTime {
-        EventTime
-    }
-
-    fn evictor(&self) -> NoEvictor {
-        NoEvictor
-    }
+    over_time!();
 
     fn check(&self) -> Result<(), BoxError> {
         check_size(self.size, self.slide, self.offset)
@@ -135,6 +125,12 @@ impl Slices {
     pub(crate) fn slice(&self, time: Timestamp) -> Window {
         let start = floor(time.as_millis(), self.width, self.offset);
         Window::of_millis(start, start.saturating_add(self.width))
+    }
+
+    /// Whether some slices are in no window.
+    #[inline(always)]
+    pub(crate) fn have_gaps(&self) -> bool {
+        self.slide > self.size
     }
 
     /// The last window that contains a slice; none in a gap.

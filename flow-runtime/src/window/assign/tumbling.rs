@@ -6,7 +6,7 @@ use super::{Assigner, Windowing};
 use crate::{
     error::BoxError,
     time::{Offset, Timestamp, floor, millis},
-    window::{Window, evict::NoEvictor, trigger::EventTime},
+    window::Window,
 };
 
 /// Windows of `size`, one after the other, aligned to the epoch.
@@ -66,17 +66,9 @@ pub(super) fn check_size(size: i64, step: i64, offset: i64) -> Result<(), BoxErr
 }
 
 impl Windowing for Tumbling {
-    type Window = Window;
-    type Trigger = EventTime;
-    type Evictor = NoEvictor;
+    over_time!();
 
-    fn trigger(&self) -> EventTime {
-        EventTime
-    }
-
-    fn evictor(&self) -> NoEvictor {
-        NoEvictor
-    }
+    const TILES: bool = true;
 
     fn check(&self) -> Result<(), BoxError> {
         check_size(self.size, self.size, self.offset)

@@ -44,25 +44,8 @@ where
     C: Contents<K, W, In>,
     E: Evictor<In, W>,
 {
-    type Held = Vec<Element<In>>;
+    keeps_records!(In);
     type Output = C::Output;
-
-    const MERGEABLE: bool = false;
-
-    fn first(&self, record: In, timestamp: Timestamp) -> Result<Self::Held, BoxError> {
-        Ok(vec![Element { timestamp, record }])
-    }
-
-    #[inline]
-    fn add(&self, held: &mut Self::Held, record: In, timestamp: Timestamp) -> Result<(), BoxError> {
-        held.push(Element { timestamp, record });
-        Ok(())
-    }
-
-    fn merge(&self, held: &mut Self::Held, mut other: Self::Held) -> Result<(), BoxError> {
-        held.append(&mut other);
-        Ok(())
-    }
 
     fn emit(
         &self,

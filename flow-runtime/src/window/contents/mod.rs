@@ -1,5 +1,29 @@
 //! What windows hold of their records, and what they give when they fire.
 
+/// What windows have in common that hold their records, in the order in which they came.
+macro_rules! keeps_records {
+    ($in:ty) => {
+        type Held = Vec<$crate::window::evict::Element<$in>>;
+
+        const MERGEABLE: bool = false;
+
+        fn first(&self, record: $in, timestamp: Timestamp) -> Result<Self::Held, BoxError> {
+            Ok(vec![$crate::window::evict::Element { timestamp, record }])
+        }
+
+        #[inline]
+        fn add(&self, held: &mut Self::Held, record: $in, timestamp: Timestamp) -> Result<(), BoxError> {
+            held.push($crate::window::evict::Element { timestamp, record });
+            Ok(())
+        }
+
+        fn merge(&self, held: &mut Self::Held, mut other: Self::Held) -> Result<(), BoxError> {
+            held.append(&mut other);
+            Ok(())
+        }
+    };
+}
+
 mod fold;
 mod incremental;
 mod kept;

@@ -43,25 +43,8 @@ where
     F: Fn(&K, &W, Records<'_, In>) -> I,
     I: IntoIterator,
 {
-    type Held = Vec<Element<In>>;
+    keeps_records!(In);
     type Output = I::Item;
-
-    const MERGEABLE: bool = false;
-
-    fn first(&self, record: In, timestamp: Timestamp) -> Result<Self::Held, BoxError> {
-        Ok(vec![Element { timestamp, record }])
-    }
-
-    #[inline]
-    fn add(&self, held: &mut Self::Held, record: In, timestamp: Timestamp) -> Result<(), BoxError> {
-        held.push(Element { timestamp, record });
-        Ok(())
-    }
-
-    fn merge(&self, held: &mut Self::Held, mut other: Self::Held) -> Result<(), BoxError> {
-        held.append(&mut other);
-        Ok(())
-    }
 
     fn emit(
         &self,

@@ -20,8 +20,8 @@ use firing::Firing;
 pub use firing::{Counters, Fired};
 
 use super::{
-    Definition, KeyWindows, Windowing, assign::Slices, contents::Contents, spec::check, timers::Index,
-    trigger::Trigger,
+    Definition, KeyWindows, Window, Windowing, assign::Slices, contents::Contents, spec::check,
+    timers::Index, trigger::Trigger,
 };
 use crate::{
     error::BoxError,
@@ -73,6 +73,8 @@ impl<K: StoredKey, In, S: Definition<K, In>> Clone for Windows<K, In, S> {
 struct Core<K: StoredKey, In, S: Definition<K, In>> {
     definition: S,
     slices: Option<Slices>,
+    /// The window or slice of the last record, which is nearly always that of the next one.
+    recent: Window,
     firing: Firing<K, S::Window, S::Output>,
     /// By event time and by the clock.
     event: Index,
@@ -100,8 +102,16 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
         let slices = spec.assigner.slices().filter(|_| shared);
         let firing = Firing::new(spec.lateness);
         let (event, processing) = (Index::default(), Index::default());
-        let core =
-            Core { definition, slices, firing, event, processing, indexed: false, records: PhantomData };
+        let core = Core {
+            definition,
+            slices,
+            recent: Window::of_millis(0, 0),
+            firing,
+            event,
+            processing,
+            indexed: false,
+            records: PhantomData,
+        };
         Windows { core: Rc::new(RefCell::new(core)), table }
     }
 

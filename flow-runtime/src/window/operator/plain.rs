@@ -20,6 +20,16 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         record: In,
     ) -> Result<Option<In>, BoxError> {
         let (core, table) = (&mut *self.core, &mut *self.table);
+        if <S::Assigner as Windowing>::TILES {
+            let window = core.tile(&record, timestamp);
+            if core.firing.is_over::<S::Assigner>(&window) {
+                return Ok(Some(core.late(record)));
+            }
+            let hash = hash(key);
+            let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
+            core.put(key, state, hash, window, timestamp, record)?;
+            return Ok(None);
+        }
         let mut assigned = core.definition.spec().assigner.assign(&record, timestamp);
         let Some(mut window) = core.next_in_time(&mut assigned) else {
             return Ok(core.not_in_time(timestamp, record));
@@ -51,6 +61,17 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
+    /// The one window of a time.
+    #[inline(always)]
+    fn tile(&mut self, record: &In, timestamp: Timestamp) -> S::Window {
+        if !self.recent.contains(timestamp)
+            && let Some(window) = self.definition.spec().assigner.assign(record, timestamp).next()
+        {
+            self.recent = window.span();
+        }
+        S::Window::spanning(self.recent)
+    }
+
     /// The next of the windows that is not over.
     #[inline(always)]
     fn next_in_time(&self, assigned: &mut impl Iterator<Item = S::Window>) -> Option<S::Window> {
@@ -84,6 +105,16 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         let spec = self.definition.spec();
         let at = state.open(window);
         let open = &mut state.open[at];
+        // With the default trigger nothing happens before the end of a window, and its timer is set with its first
+        // record. A session may have become longer.
+        if <S::Trigger as Trigger<In, S::Window>>::AT_THE_END
+            && !<S::Assigner as Windowing>::MERGING
+            && !self.firing.watermark.has_passed(window.max_timestamp())
+            && let Some(held) = &mut open.held
+        {
+            spec.contents.add(held, record, timestamp)?;
+            return Ok(TriggerResult::Continue);
+        }
         let result =
             self.firing.ask(open, |window, cx| spec.trigger.on_element(&record, timestamp, window, cx));
         match &mut open.held {

@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn add_to_slice<Q: Key<Stored = K>>(
         &mut self,
         slices: Slices,
@@ -22,31 +22,44 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         record: In,
     ) -> Result<Option<In>, BoxError> {
         let (core, table) = (&mut *self.core, &mut *self.table);
-        let slice = slices.slice(timestamp);
-        let Some(last) = slices.last(slice) else { return Ok(None) };
-        if core.firing.is_over::<S::Assigner>(&S::Window::spanning(last)) {
-            return Ok(Some(core.late(record)));
+        if !core.recent.contains(timestamp) {
+            core.recent = slices.slice(timestamp);
+        }
+        let (slice, watermark) = (core.recent, core.firing.watermark.timestamp());
+        // A window that ends with the slice or after it is not over while the slice is not.
+        if slice.max_timestamp() <= watermark || slices.have_gaps() {
+            let Some(last) = slices.last(slice) else { return Ok(None) };
+            if core.firing.is_over::<S::Assigner>(&S::Window::spanning(last)) {
+                return Ok(Some(core.late(record)));
+            }
         }
         let hash = hash(key);
         let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
         let at = state.open(S::Window::spanning(slice));
         let contents = &core.definition.spec().contents;
-        match &mut state.open[at].held {
-            Some(held) => contents.add(held, record, timestamp)?,
-            none => *none = Some(contents.first(record, timestamp)?),
-        }
-        let watermark = core.firing.watermark.timestamp();
+        let new = match &mut state.open[at].held {
+            Some(held) => {
+                contents.add(held, record, timestamp)?;
+                false
+            }
+            none => {
+                *none = Some(contents.first(record, timestamp)?);
+                true
+            }
+        };
         if slice.max_timestamp() <= watermark {
             core.fire_late(slices, key, state, slice, watermark)?;
         }
-        core.reach(slices, state, hash, slice, watermark);
+        // The windows of a slice are known since its first record.
+        if new {
+            core.reach(slices, state, hash, slice, watermark);
+        }
         Ok(None)
     }
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
     /// The first window after the watermark that contains the slice fires.
-    #[inline(always)]
     fn reach(
         &mut self,
         slices: Slices,
