@@ -335,10 +335,10 @@ fn lenient(numbers: Input<u64>, server: Server, out: Output<u64>) {
 fn careless(numbers: Input<u64>, server: Server, out: Output<u64>) {
     source(numbers)
         .map_async(|n| async move {
-            if n == 3 {
-                Err(BoxError::from("not that one"))?;
+            match n {
+                3 => Err(BoxError::from("not that one")),
+                _ => server.twice(n).await,
             }
-            Ok(server.twice(n).await?)
         })
         .timeout("2s")
         .on_error(skip)

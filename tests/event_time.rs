@@ -498,12 +498,16 @@ fn marked(input: Scripted<(i64, bool)>, out: Collected<u64>) {
 #[test]
 fn a_punctuation_lets_windows_fire() {
     for parallelism in [1, 2] {
-        let out = Collected::new();
+        let (gate, out) = (Gate::closed(), Collected::new());
         let first = Script::new().records([(100, false), (5_000, false), (900, false), (999, true)]);
-        let job = marked(Scripted::new([first.records([(998, false)]).never()]), out.clone());
+        // Late only once the windows know of the mark, and those of another subtask wait until that says it has no split.
+        let late = first.wait(&gate).records([(998, false), (6_000, true)]);
+        let job = marked(Scripted::new([late.never()]), out.clone());
         let config = often(&job, parallelism);
         let running = start(job, config);
         out.wait_for(|counts| counts == [2]);
+        gate.open();
+        out.wait_for(|counts| counts == [2, 1]);
         let summary = running.stop();
         assert_eq!(summary.late.values().sum::<u64>(), 1);
     }
