@@ -17,7 +17,7 @@ use crate::{error::BoxError, time::Clock};
 /// What records can be looked up in: a database, a service, a map.
 ///
 /// In a pipeline: `orders.lookup_join(users, |order| order.user).with(|order, user| ..)`. The SQL databases have one,
-/// [`sql::lookup`](crate::connectors::sql). What is found is that of the moment in which it is looked up: after a restart
+/// `sql::lookup`. What is found is that of the moment in which it is looked up: after a restart
 /// a record that was under way is looked up again.
 ///
 /// ```

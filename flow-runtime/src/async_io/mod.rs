@@ -1,7 +1,7 @@
 //! Asynchronous I/O: a closure gives a future for each record, the futures run on tokio, and what they give goes on
 //! through the pipeline.
 //!
-//! Records go into a [queue](queue) where they come. After each batch the chain starts what there is room for, and emits
+//! Records go into a queue where they come. After each batch the chain starts what there is room for, and emits
 //! what has been answered; a future that is done wakes the chain. What is under way at a barrier is operator state: a
 //! restored job asks for it again.
 

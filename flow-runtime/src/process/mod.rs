@@ -75,7 +75,7 @@
 //! ```
 //!
 //! A keyed function is called where the key's state is, and what it emits is kept until the batch is done: what follows
-//! it is a loop of its own, as behind windows, since it runs for timers too ([`keyed`]).
+//! it is a loop of its own, as behind windows, since it runs for timers too.
 
 pub(crate) mod broadcast;
 pub(crate) mod co;
