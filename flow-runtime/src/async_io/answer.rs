@@ -5,7 +5,7 @@ use std::{future::Future, marker::PhantomData};
 use crate::error::BoxError;
 
 /// Tells the two kinds of futures apart by what they give: `Answering::of(&future).kind()` is [`Fallible`] where that is
-/// a `Result`, and [`Plain`] otherwise. Method lookup tries the former first, since it needs no auto-reference.
+/// a `Result`, and [`Certain`] otherwise. Method lookup tries the former first, since it needs no auto-reference.
 #[derive(Debug)]
 pub struct Answering<O>(PhantomData<fn() -> O>);
 
@@ -23,7 +23,7 @@ pub struct Fallible;
 
 /// See [`Answering`].
 #[derive(Clone, Copy, Debug)]
-pub struct Plain;
+pub struct Certain;
 
 /// See [`Answering`].
 pub trait AnswerFallible {
@@ -41,13 +41,13 @@ impl<T, E: Into<BoxError>> AnswerFallible for Answering<Result<T, E>> {
 /// See [`Answering`].
 pub trait AnswerPlain {
     /// Its kind.
-    fn kind(self) -> Plain;
+    fn kind(self) -> Certain;
 }
 
 impl<T> AnswerPlain for &Answering<T> {
     #[inline(always)]
-    fn kind(self) -> Plain {
-        Plain
+    fn kind(self) -> Certain {
+        Certain
     }
 }
 
@@ -65,7 +65,7 @@ impl Fallible {
     }
 }
 
-impl Plain {
+impl Certain {
     /// The future, which never fails.
     ///
     /// # Errors

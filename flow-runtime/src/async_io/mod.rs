@@ -12,7 +12,7 @@ mod lookup;
 mod queue;
 mod retry;
 
-pub use answer::{AnswerFallible, AnswerPlain, Answering, Fallible, Plain};
+pub use answer::{AnswerFallible, AnswerPlain, Answering, Certain, Fallible};
 pub(crate) use handle::HoldsBack;
 pub use handle::{Asynchronous, AsynchronousMut};
 pub(crate) use link::Link;
