@@ -16,10 +16,10 @@ fn of_all() {
     numbers.window_all(global()).trigger(trigger::count(3)).max_by(|n| n % 3).sink(file::to_tsv("d"));
     let (all, late) = numbers.window_all(sliding("2s", "1s")).late_output().fold(0, |sum, n| *sum += n);
     all.union(late).sink(file::to_tsv("e"));
-    let (_, late) = numbers.window_all(sliding("2s", "1s")).late_output().min_by(|n| *n);
-    late.sink(file::to_tsv("f"));
-    let (all, _) = numbers.window_all(sliding("2s", "1s")).late_output().sum(|n| *n);
-    all.sink(file::to_tsv("g"));
+    let (_, only_late) = numbers.window_all(sliding("2s", "1s")).late_output().min_by(|n| *n);
+    only_late.sink(file::to_tsv("f"));
+    let (in_time, _) = numbers.window_all(sliding("2s", "1s")).late_output().sum(|n| *n);
+    in_time.sink(file::to_tsv("g"));
 }
 
 #[pipeline(guarantee = at_least_once, time = processing)]
