@@ -6,6 +6,7 @@
 
 mod disjoint;
 mod edge;
+mod functions;
 mod operator;
 mod position;
 mod state;
