@@ -2,7 +2,7 @@
 
 use super::{
     Key, StoredKey, Table, hash,
-    shard::{self, Entry},
+    shard::{self, Entry, Shard},
     table::insert,
 };
 
@@ -16,35 +16,37 @@ impl<K: StoredKey, V> Table<K, V> {
         initial: impl FnOnce() -> V,
     ) -> (&K, &mut V) {
         let number = shard::of(hash);
-        let entry = match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
-            Ok(found) => self.tracker.change(number, found),
+        let Shard { entries, marks } = &mut self.shards[number];
+        let entry = match entries.find_entry(hash, |entry| key.is(&entry.key)) {
+            Ok(found) => self.tracker.change(number, marks, found),
             Err(absent) => {
-                let table = absent.into_table();
-                insert(table, &mut self.tracker, number, hash, key.store(), initial())
+                let new = Entry { key: key.store(), value: initial() };
+                insert(absent.into_table(), marks, &mut self.tracker, number, hash, new)
             }
         };
-        let Entry { key, value, .. } = entry;
+        let Entry { key, value } = entry;
         (key, value)
     }
 
     /// The value of `key`, whose hash is given. Does not count as a change.
     #[inline]
     pub(crate) fn get<Q: Key<Stored = K>>(&self, hash: u64, key: &Q) -> Option<&V> {
-        Some(&self.shards[shard::of(hash)].find(hash, |entry| key.is(&entry.key))?.value)
+        Some(&self.shards[shard::of(hash)].entries.find(hash, |entry| key.is(&entry.key))?.value)
     }
 
     /// A value of this hash that `is` chooses. Does not count as a change.
     #[inline]
     pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<&V> {
-        Some(&self.shards[shard::of(hash)].find(hash, |entry| is(&entry.value))?.value)
+        Some(&self.shards[shard::of(hash)].entries.find(hash, |entry| is(&entry.value))?.value)
     }
 
     /// A value of this hash that `is` chooses, to be changed.
     #[inline]
     pub(crate) fn find_mut(&mut self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<(&K, &mut V)> {
         let number = shard::of(hash);
-        let found = self.shards[number].find_entry(hash, |entry| is(&entry.value)).ok()?;
-        let Entry { key, value, .. } = self.tracker.change(number, found);
+        let Shard { entries, marks } = &mut self.shards[number];
+        let found = entries.find_entry(hash, |entry| is(&entry.value)).ok()?;
+        let Entry { key, value } = self.tracker.change(number, marks, found);
         Some((key, value))
     }
 
@@ -52,13 +54,14 @@ impl<K: StoredKey, V> Table<K, V> {
     #[inline]
     pub(crate) fn remove_found(&mut self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<V> {
         let number = shard::of(hash);
-        let found = self.shards[number].find_entry(hash, |entry| is(&entry.value)).ok()?;
-        let (entry, _) = found.remove();
-        Some(self.tracker.remove(number, entry))
+        let Shard { entries, marks } = &mut self.shards[number];
+        let found = entries.find_entry(hash, |entry| is(&entry.value)).ok()?;
+        Some(self.tracker.remove(number, marks, found))
     }
 
     /// All values with the hashes of their keys. Does not count as a change.
     pub(crate) fn hashed(&self) -> impl Iterator<Item = (u64, &V)> {
-        self.shards.iter().flatten().map(|entry| (hash(&entry.key), &entry.value))
+        let entries = self.shards.iter().flat_map(|shard| &shard.entries);
+        entries.map(|entry| (hash(&entry.key), &entry.value))
     }
 }
