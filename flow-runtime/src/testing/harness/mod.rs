@@ -139,7 +139,7 @@ impl Harness {
 
     /// A sink for the pipeline.
     pub fn output<T: Send + 'static>(&mut self) -> Output<T> {
-        let output = Output::new(self.signal.clone());
+        let output = Output::watched_by(self.signal.clone());
         self.outputs.push(Arc::new(output.clone()));
         output
     }

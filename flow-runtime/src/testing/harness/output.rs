@@ -19,7 +19,8 @@ use crate::{
 
 /// A sink of a pipeline under test, and the handle by which the test takes what came out. Clones are the same.
 ///
-/// Made by [`Harness::output`](super::Harness::output). It is outside of the job, as a database would be: what is
+/// Made by [`Harness::output`](super::Harness::output), or, for a test that runs its job by itself, by [`new`](Self::new).
+/// It is outside of the job, as a database would be: what is
 /// committed stays, whatever becomes of the job, and what was emitted and not committed is gone when the job goes back to
 /// a checkpoint before it.
 pub struct Output<T>(Arc<Shared<T>>);
@@ -65,7 +66,13 @@ impl<T> std::fmt::Debug for Output<T> {
 }
 
 impl<T> Output<T> {
-    pub(super) fn new(signal: Signal) -> Self {
+    /// One that no harness knows.
+    #[must_use]
+    pub fn new() -> Self {
+        Output::watched_by(Signal::default())
+    }
+
+    pub(super) fn watched_by(signal: Signal) -> Self {
         let outside = Outside {
             written: BTreeMap::new(),
             pending: BTreeMap::new(),
@@ -117,6 +124,12 @@ impl<T> Output<T> {
         drop(outside);
         self.0.signal.ring();
         Ok(Committed::Now)
+    }
+}
+
+impl<T> Default for Output<T> {
+    fn default() -> Self {
+        Output::new()
     }
 }
 
