@@ -99,6 +99,8 @@ struct Phase {
     finished: HashSet<(usize, usize)>,
     alarms: Vec<Alarm>,
     workers: Vec<Thread>,
+    /// Of each worker, the newest checkpoint of which its sinks have committed everything.
+    settled: HashMap<usize, CheckpointId>,
     skipped: BTreeMap<String, Arc<AtomicU64>>,
     late: BTreeMap<String, Arc<AtomicU64>>,
     late_output: BTreeMap<String, Arc<AtomicU64>>,
@@ -204,6 +206,19 @@ impl Control {
     /// The newest complete checkpoint.
     pub(crate) fn complete(&self) -> CheckpointId {
         self.outcomes().complete
+    }
+
+    /// The sinks of a worker have committed what this checkpoint carried for them.
+    pub(crate) fn settled(&self, worker: usize, checkpoint: CheckpointId) {
+        self.phase().settled.insert(worker, checkpoint);
+        self.observed();
+    }
+
+    /// Whether the sinks of all workers have.
+    pub(crate) fn is_settled(&self, checkpoint: CheckpointId) -> bool {
+        let phase = self.phase();
+        phase.settled.len() == phase.workers.len()
+            && phase.settled.values().all(|settled| *settled >= checkpoint)
     }
 
     /// Whether the job wants to end, so that there is nothing more to read.

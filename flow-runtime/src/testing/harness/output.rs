@@ -141,18 +141,6 @@ impl<T: Clone> Output<T> {
     }
 }
 
-/// What the harness needs of an output, whatever its type.
-pub(super) trait OutputPort: Send + Sync {
-    /// Whether everything that was pre-committed is committed.
-    fn settled(&self) -> bool;
-}
-
-impl<T: Send + 'static> OutputPort for Output<T> {
-    fn settled(&self) -> bool {
-        self.outside().pending.is_empty()
-    }
-}
-
 impl<T: Send + 'static> ExactlyOnce for Output<T> {}
 
 /// Records on their way to the output.
