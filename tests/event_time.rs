@@ -5,6 +5,7 @@ mod common;
 
 use std::{
     collections::BTreeMap,
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -16,6 +17,7 @@ use flow::{
     watermark::{bounded, monotonous, punctuated},
     window::{aggregate, count, evict, session, sliding, trigger, tumbling},
 };
+use tokio::sync::watch;
 
 /// A reading: when, by which sensor, how much.
 type Reading = (i64, u64, u64);
@@ -318,9 +320,66 @@ fn an_idle_split_is_left_out_until_it_wakes() -> Result<(), Error> {
         assert_eq!(out.take_sorted(), fives.collect::<Vec<_>>());
         // What wakes behind the watermark does not take it back.
         input.push_to(1, [(50_000, 2, 0), (1_000, 2, 0)]);
+        test.settle()?;
         let summary = test.finish()?;
         assert_eq!(summary.late.values().sum::<u64>(), 1);
         assert_eq!(out.take_sorted(), [(1, 35_000, 6), (2, 50_000, 1)]);
+    }
+    Ok(())
+}
+
+/// Held up by a sink, or by an operator that waits for an answer.
+#[pipeline]
+fn held_up(
+    input: Input<Reading>,
+    busy: Arc<watch::Sender<bool>>,
+    seen: Output<Reading>,
+    out: Output<Counted>,
+) {
+    let readings = source(input).watermarks(monotonous().with_idleness("50ms"), |(time, _, _)| *time);
+    readings.sink(seen);
+    readings
+        .map_async(|reading| async move {
+            busy.subscribe().wait_for(|busy| !busy).await?;
+            Ok(reading)
+        })
+        .capacity(300)
+        .key_by(|(_, sensor, _)| *sensor)
+        .window(tumbling("5s"))
+        .count()
+        .with(|sensor, window, count| (sensor, window.start.as_millis(), count))
+        .sink(out);
+}
+
+#[test]
+fn a_split_is_not_idle_while_nothing_can_be_read() -> Result<(), Error> {
+    for by_sink in [true, false] {
+        let mut test = Harness::new();
+        let (input, seen, out) = (test.input_of(2), test.output(), test.output());
+        let busy = Arc::new(watch::Sender::new(false));
+        test.start(held_up(input.clone(), Arc::clone(&busy), seen.clone(), out.clone()))?;
+        (0..2).for_each(|split| input.push_to(split, [(1_000, 1, 0)]));
+        test.settle()?;
+        let hold = |hold| match (by_sink, hold) {
+            (true, true) => seen.hold(),
+            (true, false) => seen.release(),
+            (false, hold) => drop(busy.send_replace(hold)),
+        };
+        hold(true);
+        // More than fits into what lies between the source and whatever does not go on.
+        (6..26).for_each(|second| input.push_to(0, (0..300).map(|n| (second * 1_000 + n, 1, 0))));
+        input.push_to(1, [(2_000, 1, 0), (26_000, 1, 0)]);
+        test.until_held_up()?;
+        test.clock().advance(Duration::from_secs(3600));
+        hold(false);
+        test.settle()?;
+        // Had the second split been left out, its reading would be late.
+        let fives = [(0, 3), (5_000, 1_200), (10_000, 1_500), (15_000, 1_500), (20_000, 1_500)];
+        assert_eq!(out.take_sorted(), fives.map(|(start, count)| (1, start, count)));
+        let summary = test.finish()?;
+        assert_eq!(summary.late.values().sum::<u64>(), 0);
+        assert_eq!(out.take_sorted(), [(1, 25_000, 301)]);
+        assert_eq!(seen.take().len(), 6_004, "each reading goes there, too");
     }
     Ok(())
 }

@@ -59,7 +59,9 @@ pub(crate) struct Control {
     under_way: AtomicI64,
     /// How many have got one.
     answers: AtomicU64,
-    /// Is told that something has happened to a checkpoint.
+    /// How many chains wait for what follows them.
+    held_up: AtomicI64,
+    /// Is told that something has happened that a test may wait for.
     observer: OnceLock<Listener>,
 }
 
@@ -120,6 +122,7 @@ impl Control {
             events,
             under_way: AtomicI64::new(0),
             answers: AtomicU64::new(0),
+            held_up: AtomicI64::new(0),
             observer: OnceLock::new(),
         };
         (control, receiver)
@@ -201,6 +204,17 @@ impl Control {
     /// How many records have got an answer.
     pub(crate) fn answers(&self) -> u64 {
         self.answers.load(Ordering::SeqCst)
+    }
+
+    /// A chain more has to wait for what follows it, or one less.
+    pub(crate) fn held_up(&self, more: i64) {
+        self.held_up.fetch_add(more, Ordering::SeqCst);
+        self.observed();
+    }
+
+    /// Whether a chain waits for what follows it.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.held_up.load(Ordering::SeqCst) > 0
     }
 
     /// The newest complete checkpoint.

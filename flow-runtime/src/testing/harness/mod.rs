@@ -278,6 +278,20 @@ impl Harness {
         if is_so == Some(true) { Ok(()) } else { Err(self.why()) }
     }
 
+    /// Waits until records have to wait because a sink, or an operator that waits for answers, takes no more: see
+    /// [`Output::hold`]. Nothing is read then until it goes on, so `settle` would wait for ever.
+    ///
+    /// # Errors
+    /// As [`settle`](Self::settle).
+    pub fn until_held_up(&mut self) -> Result<(), Error> {
+        let running = self.running.as_ref().ok_or_else(not_running)?;
+        let held_up = || running.stop.running().is_some_and(|control| control.is_held_up());
+        let is_so = self
+            .signal
+            .wait(self.patience, || if held_up() { Some(true) } else { running.ended().then_some(false) });
+        if is_so == Some(true) { Ok(()) } else { Err(self.why()) }
+    }
+
     /// Keeps the [checkpoint](Self::checkpoint) of this moment.
     ///
     /// # Errors

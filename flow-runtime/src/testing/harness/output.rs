@@ -6,6 +6,7 @@ use std::{
 };
 
 use flow_macros::TransactionHandle;
+use tokio::sync::watch;
 
 use super::signal::Signal;
 use crate::{
@@ -27,6 +28,7 @@ pub struct Output<T>(Arc<Shared<T>>);
 
 struct Shared<T> {
     outside: Mutex<Outside<T>>,
+    held: watch::Sender<bool>,
     signal: Signal,
 }
 
@@ -79,7 +81,7 @@ impl<T> Output<T> {
             committed: BTreeMap::new(),
             done: BTreeSet::new(),
         };
-        Output(Arc::new(Shared { outside: Mutex::new(outside), signal }))
+        Output(Arc::new(Shared { outside: Mutex::new(outside), held: watch::Sender::new(false), signal }))
     }
 
     /// What was committed since it was called last: in the order of checkpoints, of the subtasks of the sink in each, and
@@ -105,6 +107,17 @@ impl<T> Output<T> {
     pub fn uncommitted(&self) -> usize {
         let outside = self.outside();
         outside.written.values().chain(outside.pending.values()).map(Vec::len).sum()
+    }
+
+    /// It takes no more records, as a database that is away: some buffers later the job waits, up to its sources. See
+    /// [`Harness::until_held_up`](super::Harness::until_held_up).
+    pub fn hold(&self) {
+        self.0.held.send_replace(true);
+    }
+
+    /// It takes records again.
+    pub fn release(&self) {
+        self.0.held.send_replace(false);
     }
 
     fn outside(&self) -> MutexGuard<'_, Outside<T>> {
@@ -214,6 +227,8 @@ impl<T: Send + 'static> SinkWriter for OutputWriter<T> {
     type Handle = Transaction;
 
     async fn write(&mut self, buffer: &mut OutputBuffer<T>) -> Result<(), BoxError> {
+        // The sender lives in the output.
+        let _ = self.output.0.held.subscribe().wait_for(|held| !held).await;
         self.output.outside().written.entry(self.place()).or_default().append(&mut buffer.0);
         self.output.0.signal.ring();
         Ok(())
