@@ -78,12 +78,7 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
 
     /// As [`keep_min`](Self::keep_min), of a key whose hash is known.
     #[inline(always)]
-    pub fn keep_min_at<Q: Key<Stored = K>>(
-        &mut self,
-        hash: u64,
-        key: Q,
-        value: V,
-    ) -> Result<(Q, V), BoxError>
+    pub fn keep_min_at<Q: Key<Stored = K>>(&mut self, hash: u64, key: Q, value: V) -> Result<(Q, V), BoxError>
     where
         V: PartialOrd,
     {
@@ -103,12 +98,7 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
 
     /// As [`keep_max`](Self::keep_max), of a key whose hash is known.
     #[inline(always)]
-    pub fn keep_max_at<Q: Key<Stored = K>>(
-        &mut self,
-        hash: u64,
-        key: Q,
-        value: V,
-    ) -> Result<(Q, V), BoxError>
+    pub fn keep_max_at<Q: Key<Stored = K>>(&mut self, hash: u64, key: Q, value: V) -> Result<(Q, V), BoxError>
     where
         V: PartialOrd,
     {

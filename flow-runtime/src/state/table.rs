@@ -183,8 +183,7 @@ impl<K: StoredKey, V> Table<K, V> {
             (Err(absent), Some(value)) => {
                 let entries = absent.into_table();
                 make_room(entries, marks, &mut self.tracker, number);
-                let bucket =
-                    entries.insert_unique(hash, Entry { key, value }, shard::rehash).bucket_index();
+                let bucket = entries.insert_unique(hash, Entry { key, value }, shard::rehash).bucket_index();
                 self.tracker.restored(number, marks, bucket);
             }
             (Err(_), None) => {}

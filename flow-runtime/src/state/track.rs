@@ -203,7 +203,9 @@ impl<K, V> Tracker<K, V> {
         while let Some(Shard { entries, marks }) = shards.get_mut(collection.shard) {
             let stored = self.stored[collection.shard].words();
             let words = marks.pending.words();
-            while let (Some(word), Some(stored)) = (words.get_mut(collection.at), stored.get_mut(collection.at)) {
+            while let (Some(word), Some(stored)) =
+                (words.get_mut(collection.at), stored.get_mut(collection.at))
+            {
                 let mut pending = std::mem::take(word);
                 *stored |= pending;
                 steps += 1 + pending.count_ones() as usize;
