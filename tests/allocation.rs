@@ -1,5 +1,5 @@
-//! Counting words allocates for new words and per batch, never per record; numbers, whose batches need no memory, are
-//! counted without any allocation once their keys are known.
+//! Counting words allocates for new words and per batch, never per record. A chain, and counts of keys that are known,
+//! allocate once per batch: for the name of the split, under which its position is noted.
 
 mod common;
 
@@ -77,8 +77,8 @@ fn more_text_costs_no_more<D: Definition + 'static>(pipeline: fn(&str, Counts) -
     assert!(more as u64 <= 10 * batches + 100, "{more} allocations for {words} words in {batches} batches");
 }
 
-/// Looks at the counter between two records. Nobody else is at work meanwhile: the test is alone, and the job has
-/// neither a checkpoint nor a batch of its sink to write.
+/// Looks at the counter at two records. Nobody else is at work meanwhile: the test is alone, and the job has neither a
+/// checkpoint nor anything for its sink.
 #[derive(Clone, Default)]
 struct Between(Arc<[AtomicUsize; 2]>);
 
@@ -122,7 +122,7 @@ fn counts(between: Between, out: Collected<u64>) {
         .sink(out.transactional());
 }
 
-fn steady_state_allocates_nothing<D: Definition + 'static>(
+fn steady_state_allocates_once_per_batch<D: Definition + 'static>(
     pipeline: fn(Between, Collected<u64>) -> Job<D>,
     expected: u64,
 ) {
@@ -134,17 +134,18 @@ fn steady_state_allocates_nothing<D: Definition + 'static>(
         assert_eq!(out.sorted(), [expected]);
         between.allocations()
     });
-    assert_eq!(allocations.min(), Some(0), "allocations for {} records", RECORDS / 2);
+    let (least, batches) = (allocations.min().unwrap_or_default() as u64, (RECORDS / 2).div_ceil(16_384));
+    assert!(least <= batches + 1, "{least} allocations in {batches} batches");
 }
 
 #[test]
-fn a_chain_allocates_nothing() {
-    steady_state_allocates_nothing(chain, RECORDS - 1);
+fn a_chain_allocates_once_per_batch() {
+    steady_state_allocates_once_per_batch(chain, RECORDS - 1);
 }
 
 #[test]
-fn counts_of_known_keys_allocate_nothing() {
-    steady_state_allocates_nothing(counts, RECORDS / 100_000);
+fn counts_of_known_keys_allocate_once_per_batch() {
+    steady_state_allocates_once_per_batch(counts, RECORDS / 100_000);
 }
 
 #[test]
