@@ -112,7 +112,7 @@ impl From<Vec<Timestamp>> for Times {
 
 /// Under which time an index leads to a key, if it does.
 #[derive(Clone, Debug)]
-pub(crate) struct Indexed(Cell<Timestamp>);
+pub struct Indexed(Cell<Timestamp>);
 
 impl Indexed {
     /// No timer is for the beginning of time.
@@ -141,23 +141,29 @@ impl Default for Indexed {
     }
 }
 
-/// When to look at which key, by its hash.
+/// When to look at which key, by its hash or what else leads there.
 ///
 /// A key is here about once, for the first of its timers; when that one is due, it is put here again for the next. A
 /// session that grows needs no change here: it is looked at too early, and put here again. What is here can always be
 /// made anew from the state.
-#[derive(Debug, Default)]
-pub(crate) struct Index {
-    due: BTreeMap<Timestamp, Vec<u64>>,
+#[derive(Debug)]
+pub(crate) struct Index<T = u64> {
+    due: BTreeMap<Timestamp, Vec<T>>,
     /// Of a time that has come, those that are left; the next one is the last.
-    coming: Option<(Timestamp, Vec<u64>)>,
+    coming: Option<(Timestamp, Vec<T>)>,
     /// Memory to be used again.
-    spare: Vec<u64>,
+    spare: Vec<T>,
 }
 
-impl Index {
-    pub(crate) fn push(&mut self, time: Timestamp, hash: u64) {
-        self.due.entry(time).or_insert_with(|| std::mem::take(&mut self.spare)).push(hash);
+impl<T> Default for Index<T> {
+    fn default() -> Self {
+        Index { due: BTreeMap::new(), coming: None, spare: Vec::new() }
+    }
+}
+
+impl<T> Index<T> {
+    pub(crate) fn push(&mut self, time: Timestamp, lead: T) {
+        self.due.entry(time).or_insert_with(|| std::mem::take(&mut self.spare)).push(lead);
     }
 
     /// The first time for which a key is here.
@@ -167,32 +173,32 @@ impl Index {
     }
 
     /// Takes out the next key that is due, with its time.
-    pub(crate) fn pop_until(&mut self, until: Timestamp) -> Option<(Timestamp, u64)> {
+    pub(crate) fn pop_until(&mut self, until: Timestamp) -> Option<(Timestamp, T)> {
         loop {
-            if let Some((time, hashes)) = &mut self.coming {
+            if let Some((time, leads)) = &mut self.coming {
                 // Something earlier may have been put here meanwhile.
                 let overtaken = self.due.first_key_value().is_some_and(|(first, _)| first < time);
                 if !overtaken
                     && *time <= until
-                    && let Some(hash) = hashes.pop()
+                    && let Some(lead) = leads.pop()
                 {
-                    return Some((*time, hash));
+                    return Some((*time, lead));
                 }
-                let (time, hashes) = self.coming.take()?;
-                if hashes.is_empty() {
-                    self.spare = hashes;
+                let (time, leads) = self.coming.take()?;
+                if leads.is_empty() {
+                    self.spare = leads;
                 } else {
-                    self.due.entry(time).or_default().splice(0..0, hashes.into_iter().rev());
+                    self.due.entry(time).or_default().splice(0..0, leads.into_iter().rev());
                     if !overtaken {
                         return None;
                     }
                 }
             }
             let first = self.due.first_entry().filter(|first| *first.key() <= until)?;
-            let (time, mut hashes) = first.remove_entry();
+            let (time, mut leads) = first.remove_entry();
             // In the order in which they came.
-            hashes.reverse();
-            self.coming = Some((time, hashes));
+            leads.reverse();
+            self.coming = Some((time, leads));
         }
     }
 }

@@ -56,7 +56,7 @@ impl Sliding {
 }
 
 impl Windowing for Sliding {
-    over_time!();
+    over_time!(SlidingEventTime);
 
     fn check(&self) -> Result<(), BoxError> {
         check_size(self.size, self.slide, self.offset)
