@@ -127,6 +127,11 @@ impl Slices {
         Window::of_millis(start, start.saturating_add(self.width))
     }
 
+    /// Whether each slice is a window of its own.
+    pub(crate) fn are_windows(&self) -> bool {
+        self.slide == self.size
+    }
+
     /// Whether some slices are in no window.
     #[inline(always)]
     pub(crate) fn have_gaps(&self) -> bool {

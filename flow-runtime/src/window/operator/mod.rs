@@ -77,6 +77,8 @@ impl<K: StoredKey, In, S: Definition<K, In>> Clone for Windows<K, In, S> {
 pub struct Core<K: StoredKey, In, S: Definition<K, In>> {
     definition: S,
     slices: Option<Slices>,
+    /// Whether each time is in one window, of which no trigger sees the records.
+    tiles: bool,
     /// The window or slice of the last record, which is nearly always that of the next one, as long as the watermark
     /// has not passed its end.
     recent: Window,
@@ -103,12 +105,16 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
     pub(crate) fn unchecked(definition: S, table: Keyed<K, StateOf<K, In, S>>) -> Self {
         let spec = definition.spec();
         let shared = S::Timing::AT_THE_END && <S::Contents as Contents<K, S::Window, In>>::MERGEABLE;
-        let slices = spec.assigner.slices().filter(|_| shared);
+        let slices = spec.assigner.slices();
+        let tiles = S::Timing::AT_THE_END
+            && slices.map_or(<S::Assigner as Windowing>::TILES, |slices| slices.are_windows());
+        let slices = slices.filter(|_| shared && !tiles);
         let firing = Firing::new(spec.lateness);
         let (event, processing) = (Index::default(), Index::default());
         let core = Core {
             definition,
             slices,
+            tiles,
             recent: NO_WINDOW,
             firing,
             event,

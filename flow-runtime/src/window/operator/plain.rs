@@ -23,7 +23,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         record: In,
     ) -> Result<Option<In>, BoxError> {
         let (core, table) = (&mut *self.core, &mut *self.table);
-        if S::Timing::AT_THE_END && <S::Assigner as Windowing>::TILES && core.recent.contains(timestamp) {
+        if core.tiles && core.recent.contains(timestamp) {
             let window = S::Window::spanning(core.recent);
             let hash = hash(key);
             let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
@@ -46,7 +46,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             core.put(key, state, hash, window, timestamp, record.clone())?;
             window = next;
         }
-        if <S::Assigner as Windowing>::TILES {
+        if core.tiles {
             core.set_recent(window.span());
         }
         let result = core.put(key, state, hash, window, timestamp, record)?;

@@ -13,7 +13,10 @@ use crate::{
     state::{StoredKey, Table},
     time::Timestamp,
     timers::Indexed,
-    window::{Bounds, Definition, state::Few},
+    window::{
+        Bounds, Definition,
+        state::{Few, Open},
+    },
 };
 
 /// Windows that fire at their end, with what is remembered of a key.
@@ -121,11 +124,12 @@ impl<Key: Led> Timing for AtTheEnd<Key> {
             && core.firing.over_at(&open.window) <= time
         {
             let fires = core.firing.lateness == 0 || open.window.max_timestamp() > fired;
-            return found.remove_with(
-                |key, state| {
-                    if fires { core.fire_whole(key, state, time) } else { Ok(()) }
-                },
-            );
+            return found.remove_with(|key, state| match &mut state.open {
+                Few::One(Open { window, held: Some(held), .. }) if fires => {
+                    core.firing.emit::<In, S>(&core.definition.spec().contents, key, *window, held)
+                }
+                _ => Ok(()),
+            });
         }
         let next = core.next(state, fired);
         state.timing.indexed().set(None);
