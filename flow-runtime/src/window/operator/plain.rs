@@ -8,7 +8,7 @@ use crate::{
     window::{
         Assigner, Bounds, Definition, Windowing,
         contents::Contents,
-        state::Open,
+        state::{Few, Open},
         timing::{Timing, Triggering},
         trigger::TriggerResult,
     },
@@ -98,13 +98,21 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
         record: In,
     ) -> Result<TriggerResult, BoxError> {
         let spec = self.definition.spec();
+        let passed = self.firing.watermark.has_passed(window.max_timestamp());
+        if S::Timing::AT_THE_END && !passed && state.open.is_empty() {
+            // The first record of a key, or of its next window when all others are over.
+            let held = Some(spec.contents.first(record, timestamp)?);
+            state.open = Few::One(Open { window, held, timing: Default::default() });
+            S::Timing::index(self, state, 0, hash);
+            return Ok(TriggerResult::Continue);
+        }
         let at = state.open(window);
         let open = &mut state.open[at];
         // With the default trigger nothing happens before the end of a window, and its timer is set with its first
         // record. A session may have become longer.
         if S::Timing::AT_THE_END
             && !<S::Assigner as Windowing>::MERGING
-            && !self.firing.watermark.has_passed(window.max_timestamp())
+            && !passed
             && let Some(held) = &mut open.held
         {
             spec.contents.add(held, record, timestamp)?;
@@ -117,7 +125,7 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
             none => *none = Some(spec.contents.first(record, timestamp)?),
         }
         if result != TriggerResult::Continue {
-            if result.fires() && self.firing.watermark.has_passed(window.max_timestamp()) {
+            if result.fires() && passed {
                 self.firing.counters.late_fired += 1;
             }
             self.firing.apply::<In, S>(result, &spec.contents, key, open)?;
