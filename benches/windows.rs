@@ -7,7 +7,7 @@ mod floor;
 
 use common::{Bench, Seen, Tally, size};
 use flow::{
-    Job, collection, pipeline,
+    Definition, Job, collection, pipeline,
     watermark::bounded,
     window::{session, sliding, tumbling},
     worker,
@@ -54,7 +54,7 @@ fn side_time(n: u64) -> i64 {
 
 /// A record of the right stream that has as little to do with the one on the left of the same number as with others.
 #[inline(always)]
-fn right(n: u64) -> u64 {
+fn of_right(n: u64) -> u64 {
     n ^ 0x5555
 }
 
@@ -112,8 +112,8 @@ fn many_open(records: u64, seen: &Seen) {
 fn joined_in_windows(records: u64, seen: &Seen) {
     let left = source(collection::range(0..records / 2)).watermarks(bounded("1s"), |n| side_time(*n));
     let right = source(collection::range(0..records / 2))
-        .map(|n| right(n))
-        .watermarks(bounded("1s"), |n| side_time(right(*n)));
+        .map(of_right)
+        .watermarks(bounded("1s"), |n| side_time(of_right(*n)));
     left.key_by(|n| key(*n))
         .join(right.key_by(|n| key(*n)))
         .window(tumbling("1s"))
@@ -125,8 +125,8 @@ fn joined_in_windows(records: u64, seen: &Seen) {
 fn joined_between(records: u64, seen: &Seen) {
     let left = source(collection::range(0..records / 2)).watermarks(bounded("1s"), |n| side_time(*n));
     let right = source(collection::range(0..records / 2))
-        .map(|n| right(n))
-        .watermarks(bounded("1s"), |n| side_time(right(*n)));
+        .map(of_right)
+        .watermarks(bounded("1s"), |n| side_time(of_right(*n)));
     left.key_by(|n| key(*n))
         .interval_join(right.key_by(|n| key(*n)))
         .between("-250ms", "250ms")
@@ -134,7 +134,7 @@ fn joined_between(records: u64, seen: &Seen) {
         .sink(Tally(seen.clone()));
 }
 
-fn flow<D: flow::job::Definition>(make: impl Fn(u64, &Seen) -> Job<D>, records: u64) -> u64 {
+fn flow<D: Definition>(make: impl Fn(u64, &Seen) -> Job<D>, records: u64) -> u64 {
     let seen = Seen::default();
     let job = make(records, &seen);
     let config = worker::Config::with_parallelism(job.plan(), 1);

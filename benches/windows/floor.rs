@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, hash_map::Entry};
 
-use super::{LATE, common::check, key, right, side_time, time};
+use super::{LATE, common::check, key, of_right, side_time, time};
 
 type Map<K, V> = HashMap<K, V, FixedState>;
 
@@ -226,7 +226,7 @@ pub(crate) fn joined_in_windows(size: i64, records: u64) -> u64 {
             let time = side_time(n);
             watermark.see(time);
             let start = time - time.rem_euclid(size);
-            for (side, record) in [n, right(n)].into_iter().enumerate() {
+            for (side, record) in [n, of_right(n)].into_iter().enumerate() {
                 let key = key(record);
                 let lists = open.entry((key, start)).or_insert_with(|| {
                     ends.entry(start + size).or_default().push(key);
@@ -252,7 +252,7 @@ pub(crate) fn joined_between(bound: i64, records: u64) -> u64 {
         for n in batch..(records / 2).min(batch + BATCH) {
             let time = side_time(n);
             latest = latest.max(time);
-            for (side, record) in [n, right(n)].into_iter().enumerate() {
+            for (side, record) in [n, of_right(n)].into_iter().enumerate() {
                 let lists = waiting.entry(key(record)).or_default();
                 for list in lists.iter_mut() {
                     while list.front().is_some_and(|first| first.0 + bound <= watermark.0) {

@@ -14,6 +14,7 @@ pub(in crate::window) enum Few<T> {
     None,
     One(T),
     /// Boxed, so that one element decides the size.
+    #[allow(clippy::box_collection)]
     Many(Box<VecDeque<T>>),
 }
 
