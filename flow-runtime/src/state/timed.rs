@@ -2,8 +2,9 @@
 
 use super::{
     Key, StoredKey, Table, hash,
-    shard::{self, Entry, Shard},
+    shard::{self, Entry, Marks, Shard},
     table::insert,
+    track::{Found, Tracker},
 };
 
 impl<K: StoredKey, V> Table<K, V> {
@@ -59,9 +60,57 @@ impl<K: StoredKey, V> Table<K, V> {
         Some(self.tracker.remove(number, marks, found))
     }
 
+    /// As [`find_mut`](Self::find_mut), for whoever wants to look before it changes, and perhaps to remove it.
+    #[inline(always)]
+    pub(crate) fn find_entry(
+        &mut self,
+        hash: u64,
+        mut is: impl FnMut(&V) -> bool,
+    ) -> Option<FoundEntry<'_, K, V>> {
+        let number = shard::of(hash);
+        let Shard { entries, marks } = &mut self.shards[number];
+        let found = entries.find_entry(hash, |entry| is(&entry.value)).ok()?;
+        Some(FoundEntry { found, marks, tracker: &mut self.tracker, number })
+    }
+
     /// All values with the hashes of their keys. Does not count as a change.
     pub(crate) fn hashed(&self) -> impl Iterator<Item = (u64, &V)> {
         let entries = self.shards.iter().flat_map(|shard| &shard.entries);
         entries.map(|entry| (hash(&entry.key), &entry.value))
+    }
+}
+
+/// An entry that has been found.
+pub(crate) struct FoundEntry<'t, K, V> {
+    found: Found<'t, K, V>,
+    marks: &'t mut Marks,
+    tracker: &'t mut Tracker<K, V>,
+    number: usize,
+}
+
+impl<K, V> FoundEntry<'_, K, V> {
+    /// The value. Does not count as a change.
+    #[inline(always)]
+    pub(crate) fn value(&self) -> &V {
+        &self.found.get().value
+    }
+
+    /// The value, to be changed, with the key.
+    #[inline(always)]
+    pub(crate) fn change(&mut self) -> (&K, &mut V) {
+        self.tracker.change_in_place(self.number, self.marks, &self.found);
+        let Entry { key, value } = self.found.get_mut();
+        (key, value)
+    }
+
+    /// Removes it.
+    pub(crate) fn remove(self) {
+        self.tracker.remove(self.number, self.marks, self.found);
+    }
+
+    /// Removes it, and does something last with the value.
+    #[inline(always)]
+    pub(crate) fn remove_with<R>(self, last: impl FnOnce(&K, &mut V) -> R) -> R {
+        self.tracker.remove_with(self.number, self.marks, self.found, last).1
     }
 }

@@ -137,8 +137,30 @@ impl<K, V> Tracker<K, V> {
         self.stored[number].set(bucket);
     }
 
-    /// Takes an entry out. Returns its value.
+    /// As [`change`](Self::change), of an entry that may still be removed.
+    #[inline(always)]
+    pub(super) fn change_in_place(&mut self, number: usize, marks: &mut Marks, found: &Found<'_, K, V>) {
+        let bucket = found.bucket_index();
+        if !marks.changed.get(bucket) {
+            self.first_change(number, marks, bucket, found.get());
+        }
+    }
+
+    /// Takes an entry out.
+    #[inline]
     pub(super) fn remove(&mut self, number: usize, marks: &mut Marks, found: Found<'_, K, V>) -> V {
+        self.remove_with(number, marks, found, |_, _| ()).0
+    }
+
+    /// Takes an entry out, and does something last with it.
+    #[inline]
+    pub(super) fn remove_with<R>(
+        &mut self,
+        number: usize,
+        marks: &mut Marks,
+        found: Found<'_, K, V>,
+        last: impl FnOnce(&K, &mut V) -> R,
+    ) -> (V, R) {
         let bucket = found.bucket_index();
         if marks.pending.take(bucket) {
             self.save(number, bucket, found.get());
@@ -146,11 +168,12 @@ impl<K, V> Tracker<K, V> {
         if marks.changed.take(bucket) {
             self.changed -= 1;
         }
-        let (Entry { key, value }, _) = found.remove();
+        let (Entry { key, mut value }, _) = found.remove();
+        let result = last(&key, &mut value);
         if self.stored[number].take(bucket) {
             self.removed.push(key);
         }
-        value
+        (value, result)
     }
 
     /// The entries of a shard have moved: what is left there to be collected is anywhere.
