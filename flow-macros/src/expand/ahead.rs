@@ -1,7 +1,7 @@
 //! A loop that is split at a table, so that the table can look ahead: records wait there, and go on together.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{quote, quote_spanned};
 
 use super::{
     chain::Loop,
@@ -10,7 +10,7 @@ use super::{
 use crate::{
     fuse::{Layout, Root},
     graph::{Graph, NodeId},
-    names::{local, local_at, method, private},
+    names::{here, local, local_at, method, private},
     parse::Mode,
     vocab::Kind,
 };
@@ -94,9 +94,11 @@ impl Loop<'_> {
         };
         let record = local("record");
         let (ahead, look_ahead) = (self.ahead_at(key_by), local_at("look_ahead", node.span));
+        // Where the key is made, as everything else that is wrong with it: then rustc says so once.
+        let waiting = quote_spanned!(here(self.graph.nodes[key_by].span)=> &mut #ahead);
         let resume = local("resume");
         self.drained = quote! {
-            #table.#look_ahead(&mut #ahead);
+            #table.#look_ahead(#waiting);
             let #resume = #at.record();
             for (#record, #hash, #key, #rest) in #ahead.drain() {
                 #at.back_to(#record);
