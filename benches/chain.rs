@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Seen, Tally, check, compare, size, way};
+use common::{Bench, Seen, Tally, check, size};
 use flow::{collection, pipeline, worker};
 
 #[pipeline(guarantee = at_least_once)]
@@ -16,7 +16,7 @@ fn chain(records: u64, seen: &Seen) {
 
 fn floor(records: u64) -> u64 {
     let (mut count, mut sum) = (0u64, 0u64);
-    for x in 0..records {
+    for x in 0..std::hint::black_box(records) {
         let x = x * 3 + 1;
         if x % 7 != 0 {
             count += 1;
@@ -26,8 +26,9 @@ fn floor(records: u64) -> u64 {
     check(count, sum)
 }
 
-fn flow(records: u64, seen: &Seen, parallelism: usize) -> u64 {
-    let job = chain(records, seen);
+fn flow(records: u64, parallelism: usize) -> u64 {
+    let seen = Seen::default();
+    let job = chain(records, &seen);
     let config = worker::Config::with_parallelism(job.plan(), parallelism);
     worker::run(&job, &config).expect("the job runs");
     seen.take()
@@ -35,16 +36,11 @@ fn flow(records: u64, seen: &Seen, parallelism: usize) -> u64 {
 
 fn main() {
     let records = size("FLOW_BENCH_RECORDS", 100_000_000);
-    let rounds = size("FLOW_BENCH_ROUNDS", 7) as usize;
-    let seen = Seen::default();
-    compare(
-        "chain of map, filter, map over u64",
-        records,
-        rounds,
-        vec![
-            way("floor: a loop", || floor(std::hint::black_box(records))),
-            way("flow, parallelism 1", || flow(records, &seen, 1)),
-            way("flow, parallelism 2", || flow(records, &seen, 2)),
-        ],
-    );
+    let mut bench = Bench::new("chain", "map, filter and map over u64, fused into one loop.");
+    bench
+        .case("chain of map, filter, map", records)
+        .way("floor: a loop", move || floor(records))
+        .way("flow, parallelism 1", move || flow(records, 1))
+        .way("flow, parallelism 2", move || flow(records, 2));
+    bench.run();
 }

@@ -4,13 +4,13 @@
 mod common;
 
 use std::{
-    fs::File,
+    fs::{File, rename},
     io::{BufRead, BufReader, BufWriter, Write},
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use common::{Seen, Tally, check, compare, size, way};
+use common::{Bench, Seen, Tally, check, size};
 use flow::{file, pipeline, worker};
 use hashbrown::HashMap;
 
@@ -22,8 +22,9 @@ fn word_count(input: &Path, seen: &Seen) {
     words.key_by(|(word, _)| *word).sum(|(_, n)| *n).sink(Tally(seen.clone()));
 }
 
-fn flow(input: &Path, seen: &Seen, parallelism: usize, checkpoint: Option<Duration>) -> u64 {
-    let job = word_count(input, seen);
+fn flow(input: &Path, parallelism: usize, checkpoint: Option<Duration>) -> u64 {
+    let seen = Seen::default();
+    let job = word_count(input, &seen);
     let mut config = worker::Config::with_parallelism(job.plan(), parallelism);
     config.checkpoint_interval = checkpoint.or(Some(Duration::from_secs(3600)));
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -61,9 +62,12 @@ fn borrow(map: &mut Map, word: &str) -> u64 {
     *n
 }
 
-/// A text of about this many bytes: 10,000 words, the frequent ones short and much more frequent, as in a language.
-fn text(bytes: u64) -> (PathBuf, u64) {
-    let path = std::env::temp_dir().join(format!("flow-bench-words-{bytes}.txt"));
+/// A text of so many words: of 10,000 different ones, the frequent ones short and much more frequent, as in a language.
+fn text(words: u64) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("words-{words}.txt"));
+    if path.exists() {
+        return path;
+    }
     let mut state = 88_172_645_463_325_252u64;
     let mut random = move || {
         state ^= state << 13;
@@ -71,25 +75,18 @@ fn text(bytes: u64) -> (PathBuf, u64) {
         state ^= state << 17;
         state
     };
-    let mut writer = BufWriter::new(File::create(&path).expect("a file in the temporary directory"));
-    let (mut written, mut words) = (0, 0);
-    while written < bytes {
-        let mut line = String::new();
-        for _ in 0..12 {
-            let uniform = (random() >> 11) as f64 / (1u64 << 53) as f64;
-            // Zipf's law, roughly: the rank's logarithm is uniform.
-            let rank = 10_000f64.powf(uniform) as u64;
-            line.push_str(&spell(rank));
-            line.push(' ');
-            words += 1;
-        }
-        line.pop();
-        line.push('\n');
-        written += line.len() as u64;
-        writer.write_all(line.as_bytes()).expect("room in the temporary directory");
+    let partial = path.with_extension("partial");
+    let mut writer = BufWriter::new(File::create(&partial).expect("a file in the target directory"));
+    for n in 1..=words {
+        let uniform = (random() >> 11) as f64 / (1u64 << 53) as f64;
+        // Zipf's law, roughly: the rank's logarithm is uniform.
+        let rank = 10_000f64.powf(uniform) as u64;
+        let end = if n.is_multiple_of(12) { '\n' } else { ' ' };
+        write!(writer, "{}{end}", spell(rank)).expect("room in the target directory");
     }
-    writer.flush().expect("room in the temporary directory");
-    (path, words)
+    writer.flush().expect("room in the target directory");
+    rename(partial, &path).expect("the file was written");
+    path
 }
 
 fn spell(mut rank: u64) -> String {
@@ -104,24 +101,22 @@ fn spell(mut rank: u64) -> String {
     }
 }
 
+const EACH_SECOND: Option<Duration> = Some(Duration::from_secs(1));
+
 fn main() {
-    let (input, words) = text(size("FLOW_BENCH_BYTES", 500_000_000));
-    let rounds = size("FLOW_BENCH_ROUNDS", 5) as usize;
-    let seen = Seen::default();
-    let second = Some(Duration::from_secs(1));
-    let rates = compare(
-        "word count over text",
-        words,
-        rounds,
-        vec![
-            way("floor: borrows words", || floor(&input, borrow)),
-            way("floor: owns each word", || floor(&input, own)),
-            way("flow, parallelism 1", || flow(&input, &seen, 1, None)),
-            way("flow, parallelism 1, exactly once each second", || flow(&input, &seen, 1, second)),
-            way("flow, parallelism 2", || flow(&input, &seen, 2, None)),
-        ],
-    );
-    println!("  flow, parallelism 1: {:.2} of the floor that owns each word", rates[2] / rates[1]);
-    println!("  checkpoints each second cost {:.1} %", (1.0 - rates[3] / rates[2]) * 100.0);
-    std::fs::remove_file(input).expect("the file was there");
+    let words = size("FLOW_BENCH_WORDS", 100_000_000);
+    let input = text(words);
+    let mut bench = Bench::new("word_count", "An update per word of a text file of 10,000 different words.");
+    let with = |run: fn(&Path) -> u64| {
+        let input = input.clone();
+        move || run(&input)
+    };
+    bench
+        .case("word count over text", words)
+        .way("floor: borrows words", with(|input| floor(input, borrow)))
+        .way("floor: owns each word", with(|input| floor(input, own)))
+        .way("flow, parallelism 1", with(|input| flow(input, 1, None)))
+        .way("flow, parallelism 1, exactly once each second", with(|input| flow(input, 1, EACH_SECOND)))
+        .way("flow, parallelism 2", with(|input| flow(input, 2, None)));
+    bench.run();
 }

@@ -4,11 +4,12 @@
 
 mod common;
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
-use common::{Collected, Fuse, Gate, Script, Scripted, often, run, run_with, sorted, start};
+use common::{Fuse, deal, halves, often, random, sorted};
 use flow::{
-    BoxError, Config, Definition, Ending, Job, Restart, Stream, pipeline,
+    BoxError, Definition, Error, Job, Stream, Summary, pipeline,
+    testing::{Harness, Input, Output},
     watermark::{bounded, monotonous},
     window::{session, sliding, tumbling},
 };
@@ -20,14 +21,7 @@ type Met = (u64, Option<u64>, Option<u64>);
 
 /// Events that are out of order by up to two seconds, of 7 customers over a minute.
 fn events(seed: u64, number: i64) -> Vec<Event> {
-    let mut state = seed;
-    let mut random = move |below: u64| {
-        // xorshift64 (Marsaglia 2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    };
+    let mut random = random(seed);
     (0..number).map(|i| (i * 60_000 / number + random(2_000) as i64, random(7), i as u64)).collect()
 }
 
@@ -39,24 +33,48 @@ fn payments() -> Vec<Event> {
     events(0x9e37_79b9_7f4a_7c15, 300)
 }
 
-/// Between batches, so that there are checkpoints in between.
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// The events in `splits` parts, in batches of 50, each of which keeps their order. After half of each the gate, if any.
-fn gated(events: &[Event], splits: usize, gate: Option<&Gate>) -> Scripted<Event> {
-    Scripted::new((0..splits).map(|split| {
-        let own: Vec<_> = events.iter().skip(split).step_by(splits).copied().collect();
-        let (first, second) = own.split_at(own.len() / 2);
-        let batches = |script: Script<Event>, part: &[Event]| {
-            part.chunks(50).fold(script, |script, batch| script.records(batch.to_vec()).pause(PAUSE))
-        };
-        let script = batches(Script::new(), first);
-        batches(gate.iter().fold(script, |script, gate| script.wait(gate)), second)
-    }))
+/// How a job runs: with so many splits of orders and of payments, at a parallelism, and from the middle on at another
+/// one, restored, if there is one.
+#[derive(Clone, Copy)]
+struct How {
+    splits: (usize, usize),
+    parallelism: usize,
+    then: Option<usize>,
 }
 
-fn scripts(events: &[Event], splits: usize) -> Scripted<Event> {
-    gated(events, splits, None)
+/// With so many splits at this parallelism.
+fn at(parallelism: usize, splits: (usize, usize)) -> How {
+    How { splits, parallelism, then: None }
+}
+
+/// What comes out of all orders and payments, sorted.
+fn outcome<T: Ord + Send + 'static, D: Definition + 'static>(
+    how: How,
+    job: impl Fn(Input<Event>, Input<Event>, Output<T>) -> Job<D>,
+) -> Result<(Vec<T>, Summary), Error> {
+    let mut test = Harness::new();
+    let (left, right) = (test.input_of(how.splits.0), test.input_of(how.splits.1));
+    let out = test.output();
+    let job = || job(left.clone(), right.clone(), out.clone());
+    let (orders, payments) = (orders(), payments());
+    let deal_half = |orders: &[Event], payments: &[Event]| {
+        deal(&left, how.splits.0, orders);
+        deal(&right, how.splits.1, payments);
+    };
+    test.parallelism(how.parallelism).start(job())?;
+    deal_half(halves(&orders).0, halves(&payments).0);
+    let mut records = Vec::new();
+    if let Some(parallelism) = how.then {
+        let middle = test.snapshot()?;
+        records = out.take();
+        test.parallelism(parallelism).restore(&middle, job())?;
+    }
+    deal_half(halves(&orders).1, halves(&payments).1);
+    let summary = test.finish()?;
+    assert_eq!(summary.late.values().sum::<u64>(), 0);
+    records.extend(out.take());
+    records.sort();
+    Ok((records, summary))
 }
 
 /// The order and the payment of which a pair is made.
@@ -95,7 +113,7 @@ fn close(order: i64, payment: i64) -> bool {
 }
 
 #[pipeline]
-fn in_windows(orders: Scripted<Event>, payments: Scripted<Event>, out: Collected<Met>) {
+fn in_windows(orders: Input<Event>, payments: Input<Event>, out: Output<Met>) {
     let orders = source(orders).watermarks(bounded("2s"), |(time, _, _)| *time);
     let payments = source(payments).watermarks(bounded("2s"), |(time, _, _)| *time);
     let pairs = orders
@@ -103,18 +121,18 @@ fn in_windows(orders: Scripted<Event>, payments: Scripted<Event>, out: Collected
         .join(payments.key_by(|(_, customer, _)| *customer))
         .window(tumbling("1s"))
         .with(|customer, (_, _, order), (_, _, payment)| (customer, Some(*order), Some(*payment)));
-    pairs.sink(out.transactional());
+    pairs.sink(out);
 }
 
 /// The same streams in all kinds of joins, and a keyed stream with several readers.
 #[pipeline]
 fn outer(
-    orders: Scripted<Event>,
-    payments: Scripted<Event>,
-    left: Collected<Met>,
-    right: Collected<Met>,
-    full: Collected<Met>,
-    counts: Collected<(u64, u64)>,
+    orders: Input<Event>,
+    payments: Input<Event>,
+    left: Output<Met>,
+    right: Output<Met>,
+    full: Output<Met>,
+    counts: Output<(u64, u64)>,
 ) {
     let orders =
         source(orders).watermarks(bounded("2s"), |(time, _, _)| *time).key_by(|(_, customer, _)| *customer);
@@ -125,67 +143,69 @@ fn outer(
         .left_join(by_customer)
         .window(tumbling("1s"))
         .with(|customer, order, payment| (customer, Some(order.2), payment.map(|payment| payment.2)))
-        .sink(left.transactional());
+        .sink(left);
     orders
         .right_join(by_customer)
         .window(tumbling("1s"))
         .allowed_lateness("1s")
         .with(|customer, order, payment| (customer, order.map(|order| order.2), Some(payment.2)))
-        .sink(right.transactional());
+        .sink(right);
     let full_pairs = orders
         .full_join(payments.map(|payment| payment).key_by(|(_, customer, _)| *customer))
         .window(tumbling("1s"))
         .with(|customer, order, payment| {
             (customer, order.map(|order| order.2), payment.map(|payment| payment.2))
         });
-    full_pairs.sink(full.transactional());
-    orders.count().sink(counts.transactional());
+    full_pairs.sink(full);
+    orders.count().sink(counts);
 }
 
 #[test]
-fn all_records_of_a_key_and_window_meet() {
+fn all_records_of_a_key_and_window_meet() -> Result<(), Error> {
     let (orders, payments) = (orders(), payments());
     let pairs = inner(&orders, &payments, in_one_second);
     let expected = sorted(pairs.iter().copied().map(met));
     assert!(expected.len() > 100);
     for (parallelism, splits) in [(1, 2), (2, 3), (3, 1), (4, 2)] {
-        let out = Collected::new();
-        let job = in_windows(scripts(&orders, splits), scripts(&payments, 2), out.clone());
-        let summary = run(job, parallelism);
-        assert_eq!(out.sorted(), expected, "{parallelism} and {splits}");
-        assert_eq!(summary.late.values().sum::<u64>(), 0);
+        let (found, _) = outcome(at(parallelism, (splits, 2)), in_windows)?;
+        assert_eq!(found, expected, "{parallelism} and {splits}");
     }
     let (lefts, rights) = alone(&orders, &payments, &pairs);
     assert!(lefts.len() > 50 && rights.len() > 50);
     for parallelism in [1, 3] {
-        let (left, right, full, counts) =
-            (Collected::new(), Collected::new(), Collected::new(), Collected::new());
+        let mut test = Harness::new();
+        let (left, right, full, counts) = (test.output(), test.output(), test.output(), test.output());
+        let inputs = (test.input_of(2), test.input_of(3));
         let job = outer(
-            scripts(&orders, 2),
-            scripts(&payments, 3),
+            inputs.0.clone(),
+            inputs.1.clone(),
             left.clone(),
             right.clone(),
             full.clone(),
             counts.clone(),
         );
-        run(job, parallelism);
-        assert_eq!(left.sorted(), sorted(expected.iter().chain(&lefts).copied()), "{parallelism}");
-        assert_eq!(right.sorted(), sorted(expected.iter().chain(&rights).copied()), "{parallelism}");
+        test.parallelism(parallelism).start(job)?;
+        deal(&inputs.0, 2, &orders);
+        deal(&inputs.1, 3, &payments);
+        test.finish()?;
+        assert_eq!(left.take_sorted(), sorted(expected.iter().chain(&lefts).copied()), "{parallelism}");
+        assert_eq!(right.take_sorted(), sorted(expected.iter().chain(&rights).copied()), "{parallelism}");
         assert_eq!(
-            full.sorted(),
+            full.take_sorted(),
             sorted(expected.iter().chain(&lefts).chain(&rights).copied()),
             "{parallelism}"
         );
-        assert_eq!(counts.len(), orders.len());
+        assert_eq!(counts.take().len(), orders.len());
     }
+    Ok(())
 }
 
 #[pipeline]
 fn in_other_windows(
-    orders: Scripted<Event>,
-    payments: Scripted<Event>,
-    slid: Collected<Met>,
-    visits: Collected<(u64, u64)>,
+    orders: Input<Event>,
+    payments: Input<Event>,
+    slid: Output<Met>,
+    visits: Output<(u64, u64)>,
 ) {
     let orders = source(orders).watermarks(bounded("2s"), |(time, _, _)| *time);
     let payments = source(payments).watermarks(bounded("2s"), |(time, _, _)| *time);
@@ -196,14 +216,14 @@ fn in_other_windows(
         .join(keyed)
         .window(sliding("2s", "1s"))
         .with(|customer, order, payment| (customer, Some(order.2), Some(payment.2)))
-        .sink(slid.transactional());
+        .sink(slid);
     let visit = orders
         .key_by(|(_, customer, _)| *customer)
         .full_join(keyed)
         .window(session("400ms"))
         .with(|customer, _, _| customer);
     // The results of a session are at its end, and windows that follow see them in order.
-    visit.key_by(|customer| *customer).window(tumbling("10s")).count().sink(visits.transactional());
+    visit.key_by(|customer| *customer).window(tumbling("10s")).count().sink(visits);
 }
 
 /// How many pairs, or records alone, each customer has in each ten seconds of the ends of its sessions.
@@ -222,7 +242,7 @@ fn sessions(orders: &[Event], payments: &[Event]) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn windows_that_overlap_or_merge() {
+fn windows_that_overlap_or_merge() -> Result<(), Error> {
     let (orders, payments) = (orders(), payments());
     let together = |a: i64, b: i64| {
         let starts = |time: i64| [time.div_euclid(1_000) - 1, time.div_euclid(1_000)];
@@ -233,16 +253,21 @@ fn windows_that_overlap_or_merge() {
         expected.extend((0..together(pair.0.0, pair.1.0)).map(|_| met(pair)));
     }
     for parallelism in [1, 2] {
-        let (slid, visits) = (Collected::new(), Collected::new());
-        let job = in_other_windows(scripts(&orders, 2), scripts(&payments, 1), slid.clone(), visits.clone());
-        run(job, parallelism);
-        assert_eq!(slid.sorted(), sorted(expected.iter().copied()), "{parallelism}");
-        assert_eq!(visits.sorted(), sessions(&orders, &payments), "{parallelism}");
+        let mut test = Harness::new();
+        let (left, right, slid, visits) = (test.input_of(2), test.input(), test.output(), test.output());
+        let job = in_other_windows(left.clone(), right.clone(), slid.clone(), visits.clone());
+        test.parallelism(parallelism).start(job)?;
+        deal(&left, 2, &orders);
+        deal(&right, 1, &payments);
+        test.finish()?;
+        assert_eq!(slid.take_sorted(), sorted(expected.iter().copied()), "{parallelism}");
+        assert_eq!(visits.take_sorted(), sessions(&orders, &payments), "{parallelism}");
     }
+    Ok(())
 }
 
 #[pipeline]
-fn by_distance(orders: Scripted<Event>, payments: Scripted<Event>, fuse: Fuse, out: Collected<Met>) {
+fn by_distance(orders: Input<Event>, payments: Input<Event>, fuse: Fuse, out: Output<Met>) {
     let orders = source(orders).watermarks(bounded("2s"), |(time, _, _)| *time);
     let payments = source(payments).watermarks(bounded("2s"), |(time, _, _)| *time);
     let pairs = orders
@@ -255,87 +280,63 @@ fn by_distance(orders: Scripted<Event>, payments: Scripted<Event>, fuse: Fuse, o
         fuse.fail(pair.1 == Some(200))?;
         Ok::<_, BoxError>(pair)
     });
-    checked.sink(out.transactional());
+    checked.sink(out);
 }
 
 #[test]
-fn records_meet_that_are_close_in_time() {
-    let (orders, payments) = (orders(), payments());
-    let expected = sorted(inner(&orders, &payments, close).into_iter().map(met));
+fn records_meet_that_are_close_in_time() -> Result<(), Error> {
+    let expected = sorted(inner(&orders(), &payments(), close).into_iter().map(met));
     for (parallelism, splits) in [(1, 2), (2, 3), (3, 1), (4, 2)] {
-        let out = Collected::new();
-        let job = by_distance(scripts(&orders, splits), scripts(&payments, 2), Fuse::never(), out.clone());
-        let summary = run(job, parallelism);
-        assert_eq!(out.sorted(), expected, "{parallelism} and {splits}");
-        assert_eq!(summary.late.values().sum::<u64>(), 0);
+        let job = |orders, payments, out| by_distance(orders, payments, Fuse::never(), out);
+        let (found, _) = outcome(at(parallelism, (splits, 2)), job)?;
+        assert_eq!(found, expected, "{parallelism} and {splits}");
     }
+    Ok(())
 }
 
 #[test]
-fn a_join_fails_and_goes_on_without_a_pair_too_many() {
+fn a_join_fails_and_goes_on_without_a_pair_too_many() -> Result<(), Error> {
     let (orders, payments) = (orders(), payments());
     let expected = sorted(inner(&orders, &payments, close).into_iter().map(met));
     for parallelism in [1, 3] {
-        let (fuse, out) = (Fuse::once(), Collected::new());
-        let job = by_distance(scripts(&orders, 2), scripts(&payments, 2), fuse.clone(), out.clone());
+        let fuse = Fuse::once();
+        let mut test = Harness::new();
+        let (left, right, out) = (test.input_of(2), test.input_of(2), test.output());
+        let job = by_distance(left.clone(), right.clone(), fuse.clone(), out.clone());
         let config = often(&job, parallelism);
-        let summary = run_with(job, config).expect("the job ends well");
+        test.start_with(job, config)?;
+        deal(&left, 2, &orders);
+        deal(&right, 2, &payments);
+        let summary = test.finish()?;
         assert_eq!((fuse.blown(), summary.restarts), (1, 1));
-        assert_eq!(out.sorted(), expected, "{parallelism}");
+        assert_eq!(out.take_sorted(), expected, "{parallelism}");
     }
-    let job = by_distance(scripts(&orders, 1), scripts(&payments, 1), Fuse::always(), Collected::new());
-    let config = Config { restart: Restart::Never, ..often(&job, 1) };
-    let error = run_with(job, config).expect_err("the fuse blows").to_string();
+    let mut test = Harness::new();
+    let (left, right, out) = (test.input(), test.input(), test.output());
+    test.start(by_distance(left.clone(), right.clone(), Fuse::always(), out))?;
+    deal(&left, 1, &orders);
+    deal(&right, 1, &payments);
+    let error = test.finish().expect_err("the fuse blows").to_string();
     assert!(error.contains("checked.map") && error.contains("a pair of a join"), "{error}");
-}
-
-fn in_dir<D: Definition>(job: &Job<D>, parallelism: usize, dir: &Path) -> Config {
-    Config { checkpoint_dir: Some(dir.to_str().expect("a plain path").to_owned()), ..often(job, parallelism) }
-}
-
-/// Runs a job with half of its input, and goes on with the other half at another parallelism.
-fn interrupted<D: Definition + 'static>(
-    from: usize,
-    to: usize,
-    out: &Collected<Met>,
-    enough: usize,
-    job: impl Fn(&Gate) -> Job<D>,
-) {
-    let dir = tempfile::tempdir().unwrap();
-    let first = job(&Gate::closed());
-    let config = in_dir(&first, from, dir.path());
-    let running = start(first, config);
-    out.wait_for(|pairs| pairs.len() >= enough);
-    assert_eq!(running.stop().ending, Ending::Stopped);
-
-    let gate = Gate::closed();
-    gate.open();
-    let second = job(&gate);
-    let config = in_dir(&second, to, dir.path());
-    let summary = run_with(second, config).expect("the job ends");
-    assert!(summary.resumed_from.is_some());
-    assert_eq!(summary.late.values().sum::<u64>(), 0, "{from} to {to}");
+    Ok(())
 }
 
 #[test]
-fn records_that_wait_at_a_checkpoint_meet_at_another_parallelism() {
+fn records_that_wait_at_a_checkpoint_meet_at_another_parallelism() -> Result<(), Error> {
     let (orders, payments) = (orders(), payments());
     for (from, to) in [(1, 3), (3, 1), (2, 4), (2, 2)] {
-        let out = Collected::new();
-        interrupted(from, to, &out, 50, |gate| {
-            in_windows(gated(&orders, 3, Some(gate)), gated(&payments, 2, Some(gate)), out.clone())
-        });
+        let how = How { splits: (3, 2), parallelism: from, then: Some(to) };
+        let (found, summary) = outcome(how, in_windows)?;
+        assert!(summary.resumed_from.is_some());
         let expected = sorted(inner(&orders, &payments, in_one_second).into_iter().map(met));
-        assert_eq!(out.sorted(), expected, "{from} to {to}");
+        assert_eq!(found, expected, "{from} to {to}");
 
-        let out = Collected::new();
-        interrupted(from, to, &out, 50, |gate| {
-            let orders = gated(&orders, 3, Some(gate));
-            by_distance(orders, gated(&payments, 2, Some(gate)), Fuse::never(), out.clone())
-        });
+        let (found, _) =
+            outcome(how, |orders, payments, out| by_distance(orders, payments, Fuse::never(), out))?;
         let expected = sorted(inner(&orders, &payments, close).into_iter().map(met));
-        assert_eq!(out.sorted(), expected, "{from} to {to}");
+        assert_eq!(found, expected, "{from} to {to}");
     }
+    Ok(())
 }
 
 /// A join of two streams, within a helper function.
@@ -354,30 +355,29 @@ fn matched(orders: Stream<Event>, payments: Stream<Event>) -> Stream<(i64, Met)>
 }
 
 #[pipeline]
-fn through_a_helper(orders: Scripted<Event>, payments: Scripted<Event>, out: Collected<Met>) {
+fn through_a_helper(orders: Input<Event>, payments: Input<Event>, out: Output<Met>) {
     let orders = source(orders);
     let payments = source(payments);
-    matched(orders, payments).map(|(_, pair)| pair).sink(out.transactional());
+    matched(orders, payments).map(|(_, pair)| pair).sink(out);
 }
 
 #[test]
-fn who_meets_nobody_within_a_helper_function_comes_out_once() {
+fn who_meets_nobody_within_a_helper_function_comes_out_once() -> Result<(), Error> {
     let (orders, payments) = (orders(), payments());
     let pairs = inner(&orders, &payments, close);
     let (left, right) = alone(&orders, &payments, &pairs);
     let expected = sorted(pairs.into_iter().map(met).chain(left).chain(right));
     for parallelism in [1, 2] {
         // In one split each: within the helper they would come mixed.
-        let out = Collected::new();
-        let job = through_a_helper(scripts(&orders, 1), scripts(&payments, 1), out.clone());
-        run(job, parallelism);
-        assert_eq!(out.sorted(), expected, "{parallelism}");
+        let (found, _) = outcome(at(parallelism, (1, 1)), through_a_helper)?;
+        assert_eq!(found, expected, "{parallelism}");
     }
+    Ok(())
 }
 
 /// The time of a pair is the later one of both: windows behind the join tell.
 #[pipeline]
-fn counted(orders: Scripted<Event>, payments: Scripted<Event>, out: Collected<(u64, i64, u64)>) {
+fn counted(orders: Input<Event>, payments: Input<Event>, out: Output<(u64, i64, u64)>) {
     let orders = source(orders).watermarks(bounded("2s"), |(time, _, _)| *time);
     let payments = source(payments).watermarks(bounded("2s"), |(time, _, _)| *time);
     let pairs = orders
@@ -390,11 +390,11 @@ fn counted(orders: Scripted<Event>, payments: Scripted<Event>, out: Collected<(u
         .window(tumbling("5s"))
         .count()
         .with(|customer, window, count| (customer, window.start.as_millis(), count))
-        .sink(out.transactional());
+        .sink(out);
 }
 
 #[test]
-fn event_time_goes_on_behind_a_join() {
+fn event_time_goes_on_behind_a_join() -> Result<(), Error> {
     let (orders, payments) = (orders(), payments());
     let pairs = inner(&orders, &payments, close);
     let mut counts = std::collections::BTreeMap::new();
@@ -410,15 +410,14 @@ fn event_time_goes_on_behind_a_join() {
     }
     let expected = sorted(counts.into_iter().map(|((customer, start), count)| (customer, start, count)));
     for parallelism in [1, 3] {
-        let out = Collected::new();
-        let summary = run(counted(scripts(&orders, 2), scripts(&payments, 3), out.clone()), parallelism);
-        assert_eq!(out.sorted(), expected, "{parallelism}");
-        assert_eq!(summary.late.values().sum::<u64>(), 0);
+        let (found, _) = outcome(at(parallelism, (2, 3)), counted)?;
+        assert_eq!(found, expected, "{parallelism}");
     }
+    Ok(())
 }
 
 #[pipeline]
-fn unpaid(orders: Scripted<Event>, payments: Scripted<Event>, out: Collected<Met>) {
+fn unpaid(orders: Input<Event>, payments: Input<Event>, out: Output<Met>) {
     let orders = source(orders).watermarks(monotonous(), |(time, _, _)| *time);
     let payments =
         source(payments).watermarks(monotonous().with_idleness("50ms"), |(time, _, _)| *time).parallelism(1);
@@ -427,31 +426,30 @@ fn unpaid(orders: Scripted<Event>, payments: Scripted<Event>, out: Collected<Met
         .left_join(payments.key_by(|(_, customer, _)| *customer))
         .between("0s", "1s")
         .with(|customer, order, payment| (customer, Some(order.2), payment.map(|payment| payment.2)));
-    pairs.sink(out.transactional());
+    pairs.sink(out);
 }
 
 #[test]
-fn the_slower_stream_counts_unless_it_is_idle_and_what_is_behind_both_is_late() {
+fn the_slower_stream_counts_unless_it_is_idle_and_what_is_behind_both_is_late() -> Result<(), Error> {
     for parallelism in [1, 2] {
-        let (out, gates) = (Collected::new(), [Gate::closed(), Gate::closed()]);
-        let orders = Script::new().records([(1_000, 1, 0), (60_000, 1, 1)]).wait(&gates[1]);
-        // As long as it is not idle it might still bring a payment of the first order.
-        let payments = Script::new()
-            .records([(1_200, 2, 0)])
-            .wait(&gates[0])
-            .records([(1_300, 1, 1), (60_500, 1, 2)])
-            .wait(&gates[1]);
-        let job = unpaid(Scripted::new([orders]), Scripted::new([payments]), out.clone());
-        let config = often(&job, parallelism);
-        let running = start(job, config);
-        out.wait_for(|pairs| pairs == [(1, Some(0), None)]);
-        gates[0].open();
-        out.wait_for(|pairs| pairs.len() == 2);
-        gates[1].open();
-        let summary = running.wait().expect("the job ends");
-        assert_eq!(out.sorted(), [(1, Some(0), None), (1, Some(1), Some(2))]);
+        let mut test = Harness::new();
+        let (orders, payments, out) = (test.input(), test.input(), test.output());
+        let job = unpaid(orders.clone(), payments.clone(), out.clone());
+        test.parallelism(parallelism).start(job)?;
+        orders.push_all([(1_000, 1, 0), (60_000, 1, 1)]);
+        payments.push((1_200, 2, 0));
+        test.advance(Duration::from_millis(49))?;
+        assert!(out.take().is_empty(), "it might still bring a payment of the first order");
+        test.advance(Duration::from_millis(1))?;
+        assert_eq!(out.take(), [(1, Some(0), None)]);
+        payments.push_all([(1_300, 1, 1), (60_500, 1, 2)]);
+        test.settle()?;
+        assert_eq!(out.take(), [(1, Some(1), Some(2))]);
+        let summary = test.finish()?;
+        assert!(out.take().is_empty());
         assert_eq!(summary.late.values().sum::<u64>(), 1, "{parallelism}");
     }
+    Ok(())
 }
 
 /// A rate: of which currency, from when, how much.
@@ -459,11 +457,11 @@ type Rate = (String, u64);
 
 #[pipeline]
 fn converted(
-    orders: Scripted<(i64, String, u64)>,
-    rates: Scripted<Rate>,
-    out: Collected<(String, u64, Option<u64>)>,
-    seen: Collected<u64>,
-    per_minute: Collected<u64>,
+    orders: Input<(i64, String, u64)>,
+    rates: Input<Rate>,
+    out: Output<(String, u64, Option<u64>)>,
+    seen: Output<u64>,
+    per_minute: Output<u64>,
 ) {
     let rates = source(rates);
     let factor = 1u64;
@@ -471,52 +469,38 @@ fn converted(
         .watermarks(bounded("1s"), |(time, _, _)| *time)
         .broadcast_join(rates, |(_, currency, _)| currency.as_str(), |(currency, _)| currency.as_str())
         .with(|(_, currency, amount), rate| (currency, amount, rate.map(|(_, rate)| rate * amount * factor)));
-    in_euros.sink(out.transactional());
-    in_euros
-        .key_by(|_| ())
-        .window(tumbling("1m"))
-        .count()
-        .with(|(), _, count| count)
-        .sink(per_minute.transactional());
-    rates.map(|(_, rate)| rate).sink(seen.transactional());
+    in_euros.sink(out);
+    in_euros.key_by(|_| ()).window(tumbling("1m")).count().with(|(), _, count| count).sink(per_minute);
+    rates.map(|(_, rate)| rate).sink(seen);
 }
 
 #[test]
-fn a_small_stream_is_everywhere_also_after_a_restore() {
+fn a_small_stream_is_everywhere_also_after_a_restore() -> Result<(), Error> {
     let order = |number: u64| (number as i64 * 1_000, format!("C{}", number % 6), number);
-    let orders: Vec<_> = (0..100).map(order).collect();
     for (from, to) in [(1, 1), (1, 3), (3, 1), (2, 4)] {
-        let (out, seen, counts) = (Collected::new(), Collected::new(), Collected::new());
-        let dir = tempfile::tempdir().unwrap();
-        let job = |gate: &Gate| {
-            let orders = (0..3)
-                .map(|split| Script::new().wait(gate).records(orders.iter().skip(split).step_by(3).cloned()));
-            // The newest one counts, and one currency has none.
-            let rates = (0..5).map(|n| (format!("C{n}"), 1)).chain((0..5).map(|n| (format!("C{n}"), n + 10)));
-            let rates = Scripted::new([Script::new().records(rates).wait(gate)]);
-            converted(Scripted::new(orders), rates, out.clone(), seen.clone(), counts.clone())
-        };
-        let first = job(&Gate::closed());
-        let config = in_dir(&first, from, dir.path());
-        let running = start(first, config);
-        seen.wait_for(|seen| seen.len() == 10);
-        assert_eq!(running.stop().ending, Ending::Stopped);
-        let gate = Gate::closed();
-        gate.open();
-        let second = job(&gate);
-        let config = in_dir(&second, to, dir.path());
-        run_with(second, config).expect("the job ends");
+        let mut test = Harness::new();
+        let (orders, rates, out) = (test.input_of(3), test.input(), test.output());
+        let (seen, counts) = (test.output(), test.output());
+        let job = || converted(orders.clone(), rates.clone(), out.clone(), seen.clone(), counts.clone());
+        test.parallelism(from).start(job())?;
+        // The newest one counts, and one currency has none.
+        rates.push_all((0..5).map(|n| (format!("C{n}"), 1)).chain((0..5).map(|n| (format!("C{n}"), n + 10))));
+        let known = test.snapshot()?;
+        test.parallelism(to).restore(&known, job())?;
+        (0..3).for_each(|split| orders.push_to(split, (0..100).map(order).skip(split).step_by(3)));
+        test.finish()?;
         let rate = |number: u64| (number % 6 < 5).then(|| number * (number % 6 + 10));
         let expected = sorted((0..100).map(|number| (format!("C{}", number % 6), number, rate(number))));
-        assert_eq!(out.sorted(), expected, "{from} to {to}");
-        assert_eq!(counts.sorted(), [40, 60], "event time is that of the large stream");
-        assert_eq!(seen.len(), 10);
+        assert_eq!(out.take_sorted(), expected, "{from} to {to}");
+        assert_eq!(counts.take_sorted(), [40, 60], "event time is that of the large stream");
+        assert_eq!(seen.take().len(), 10);
     }
+    Ok(())
 }
 
 /// One result per customer, at the end.
 #[pipeline(mode = batch)]
-fn at_the_end(orders: Scripted<Event>, payments: Scripted<Event>, out: Collected<(u64, u64)>) {
+fn at_the_end(orders: Input<Event>, payments: Input<Event>, out: Output<(u64, u64)>) {
     let orders = source(orders).watermarks(bounded("2s"), |(time, _, _)| *time);
     let payments = source(payments).watermarks(bounded("2s"), |(time, _, _)| *time);
     let pairs = orders
@@ -524,17 +508,17 @@ fn at_the_end(orders: Scripted<Event>, payments: Scripted<Event>, out: Collected
         .join(payments.key_by(|(_, customer, _)| *customer))
         .between("-500ms", "1999ms")
         .with(|customer, _, _| customer);
-    pairs.key_by(|customer| *customer).count().sink(out.transactional());
+    pairs.key_by(|customer| *customer).count().sink(out);
 }
 
 #[test]
-fn a_batch_counts_all_pairs_at_the_end() {
+fn a_batch_counts_all_pairs_at_the_end() -> Result<(), Error> {
     let (orders, payments) = (orders(), payments());
     let pairs = inner(&orders, &payments, close);
     let count = |customer| pairs.iter().filter(|pair| pair.0.1 == customer).count() as u64;
     for parallelism in [1, 3] {
-        let out = Collected::new();
-        run(at_the_end(scripts(&orders, 2), scripts(&payments, 1), out.clone()), parallelism);
-        assert_eq!(out.sorted(), (0..7).map(|customer| (customer, count(customer))).collect::<Vec<_>>());
+        let (found, _) = outcome(at(parallelism, (2, 1)), at_the_end)?;
+        assert_eq!(found, (0..7).map(|customer| (customer, count(customer))).collect::<Vec<_>>());
     }
+    Ok(())
 }

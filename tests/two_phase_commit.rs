@@ -3,6 +3,8 @@
 
 #[path = "../examples/two_phase_sink/spool.rs"]
 mod spool;
+#[path = "two_phase_commit/state.rs"]
+mod state;
 
 use std::{fs, path::Path};
 

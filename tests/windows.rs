@@ -2,12 +2,13 @@
 
 mod common;
 
-use std::{collections::BTreeMap, path::Path, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use common::{Collected, Gate, Script, Scripted, often, run, run_with, start};
+use common::{Collected, Gate, Script, Scripted, deal, halves, often, random, sorted, start};
 use flow::{
-    Config, Definition, Ending, Job, pipeline,
-    time::{Clock, Timestamp},
+    Error, pipeline,
+    testing::{Harness, Input, Output},
+    time::Timestamp,
     watermark::{bounded, ingestion, monotonous},
     window::{aggregate, count, session, sliding, trigger, tumbling},
 };
@@ -17,37 +18,8 @@ type Reading = (i64, u64, u64);
 
 /// Readings that are out of order by up to two seconds, of 7 sensors over a minute.
 fn readings(seed: u64) -> Vec<Reading> {
-    let mut state = seed;
-    let mut random = move |below: u64| {
-        // xorshift64 (Marsaglia 2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    };
+    let mut random = random(seed);
     (0..1_000).map(|i| (i * 60 + random(2_000) as i64, random(7), random(100))).collect()
-}
-
-/// The readings in `splits` parts, in batches of 50, with a gate in the middle.
-fn scripts(readings: &[Reading], splits: usize, gate: &Gate) -> Scripted<Reading> {
-    Scripted::new((0..splits).map(|split| {
-        let own: Vec<_> = readings.iter().skip(split).step_by(splits).copied().collect();
-        let (first, second) = own.split_at(own.len() / 2);
-        let batches = |script: Script<Reading>, part: &[Reading]| {
-            part.chunks(50).fold(script, |script, batch| script.records(batch.to_vec()))
-        };
-        batches(batches(Script::new(), first).wait(gate), second)
-    }))
-}
-
-fn open() -> Gate {
-    let gate = Gate::closed();
-    gate.open();
-    gate
-}
-
-fn in_dir<D: Definition>(job: &Job<D>, parallelism: usize, dir: &Path) -> Config {
-    Config { checkpoint_dir: Some(dir.to_str().expect("a plain path").to_owned()), ..often(job, parallelism) }
 }
 
 /// From when, how many, the sum, the largest and of which sensor.
@@ -55,11 +27,11 @@ type Summed = (i64, u64, u64, u64);
 
 #[pipeline]
 fn of_all(
-    input: Scripted<Reading>,
-    tumbled: Collected<Summed>,
-    slid: Collected<(i64, u64)>,
-    sessions: Collected<Vec<u64>>,
-    by_number: Collected<u64>,
+    input: Input<Reading>,
+    tumbled: Output<Summed>,
+    slid: Output<(i64, u64)>,
+    sessions: Output<Vec<u64>>,
+    by_number: Output<u64>,
 ) {
     let readings = source(input).watermarks(bounded("2s"), |(time, _, _)| *time);
     readings
@@ -70,22 +42,22 @@ fn of_all(
             aggregate::max_by(|(_, sensor, n): &Reading| (*n, *sensor)),
         ))
         .with(|window, (count, sum, most)| (window.start.as_millis(), count, sum, most.1))
-        .sink(tumbled.transactional());
+        .sink(tumbled);
     readings
         .rebalance()
         .filter(|_| true)
         .window_all(sliding("5s", "2s"))
         .count()
         .with(|window, count| (window.start.as_millis(), count))
-        .sink(slid.transactional());
+        .sink(slid);
     readings
         .filter(|(_, sensor, n)| *sensor == 1 && *n < 20)
         .global()
         .window_all(session("300ms"))
         .process(|_, readings| readings.map(|(_, _, n)| n).collect::<Vec<_>>())
-        .sink(sessions.transactional());
+        .sink(sessions);
     // Which hundred records come together is not determined, and how many are.
-    readings.window_all(count(100)).count().sink(by_number.transactional());
+    readings.window_all(count(100)).count().sink(by_number);
 }
 
 fn in_fives(readings: &[Reading]) -> Vec<Summed> {
@@ -128,38 +100,37 @@ fn in_sessions(readings: &[Reading]) -> Vec<Vec<u64>> {
 }
 
 #[test]
-fn windows_of_all_records_are_what_an_oracle_says_also_after_a_restart() {
+fn windows_of_all_records_are_what_an_oracle_says_also_after_a_restart() -> Result<(), Error> {
     let readings = readings(0x2545_f491_4f6c_dd1d);
+    let (first, second) = halves(&readings);
     for (from, to) in [(1, 1), (1, 3), (2, 4), (4, 2)] {
-        let dir = tempfile::tempdir().unwrap();
-        let (tumbled, slid, sessions, number) =
-            (Collected::new(), Collected::new(), Collected::new(), Collected::new());
-        let job = |gate: &Gate| {
-            let input = scripts(&readings, 3, gate);
-            of_all(input, tumbled.clone(), slid.clone(), sessions.clone(), number.clone())
-        };
-        let first = job(&Gate::closed());
-        let config = in_dir(&first, from, dir.path());
-        let running = start(first, config);
-        tumbled.wait_for(|windows| windows.iter().any(|(start, ..)| *start >= 20_000));
-        assert_eq!(running.stop().ending, Ending::Stopped);
-        assert!(tumbled.len() < in_fives(&readings).len());
+        let mut test = Harness::new();
+        let (input, tumbled, slid) = (test.input_of(3), test.output(), test.output());
+        let (sessions, number) = (test.output(), test.output());
+        let job = || of_all(input.clone(), tumbled.clone(), slid.clone(), sessions.clone(), number.clone());
+        test.parallelism(from).start(job())?;
+        deal(&input, 3, first);
+        test.settle()?;
+        test.stop()?;
+        assert!((1..in_fives(&readings).len()).contains(&tumbled.committed().len()));
 
-        let second = job(&open());
-        let config = in_dir(&second, to, dir.path());
-        let summary = run_with(second, config).expect("the job ends");
+        test.parallelism(to).start(job())?;
+        deal(&input, 3, second);
+        let summary = test.finish()?;
+        assert!(summary.resumed_from.is_some());
         assert_eq!(summary.late.values().sum::<u64>(), 0);
-        assert_eq!(tumbled.sorted(), in_fives(&readings), "{from} to {to}");
-        assert_eq!(slid.sorted(), every_two(&readings), "{from} to {to}");
+        assert_eq!(tumbled.take_sorted(), in_fives(&readings), "{from} to {to}");
+        assert_eq!(slid.take_sorted(), every_two(&readings), "{from} to {to}");
         // Readings of the same time are in no order.
         let in_order = |mut session: Vec<u64>| {
             session.sort_unstable();
             session
         };
-        let ordered = |sessions: Vec<Vec<u64>>| common::sorted(sessions.into_iter().map(in_order));
-        assert_eq!(ordered(sessions.records()), ordered(in_sessions(&readings)), "{from} to {to}");
-        assert_eq!(number.records(), [100; 10]);
+        let ordered = |sessions: Vec<Vec<u64>>| sorted(sessions.into_iter().map(in_order));
+        assert_eq!(ordered(sessions.take()), ordered(in_sessions(&readings)), "{from} to {to}");
+        assert_eq!(number.take(), [100; 10]);
     }
+    Ok(())
 }
 
 /// A record of a type of its own, with text.
@@ -172,11 +143,11 @@ struct Bid {
 
 #[pipeline]
 fn auctions(
-    input: Scripted<Bid>,
-    highest: Collected<(String, u64)>,
-    lowest: Collected<(i64, String, u64)>,
-    steps: Collected<(String, Vec<u64>)>,
-    words: Collected<(u64, String)>,
+    input: Input<Bid>,
+    highest: Output<(String, u64)>,
+    lowest: Output<(i64, String, u64)>,
+    steps: Output<(String, Vec<u64>)>,
+    words: Output<(u64, String)>,
 ) {
     let bids = source(input).watermarks(bounded("1s"), |bid| bid.at);
     let by_item = bids.key_by(|bid| bid.item.as_str());
@@ -184,17 +155,17 @@ fn auctions(
         .window(tumbling("1m"))
         .max_by(|bid| bid.cents)
         .map(|(item, bid)| (item.to_owned(), bid.cents + bid.at))
-        .sink(highest.transactional());
+        .sink(highest);
     bids.window_all(sliding("1m", "30s"))
         .min_by(|bid| (bid.cents, bid.item.as_str()))
         .with(|window, bid| (window.start.as_millis(), bid.item, bid.cents))
-        .sink(lowest.transactional());
+        .sink(lowest);
     let first = 7u64;
     by_item
         .window(tumbling("1m"))
         .fold(vec![first], |cents, bid| cents.push(bid.cents))
         .with(|item, _, cents| (item.to_owned(), cents))
-        .sink(steps.transactional());
+        .sink(steps);
     // Of records that are lent.
     bids.flat_map(|bid| bid.item.split(' ').map(str::to_owned).collect::<Vec<_>>())
         .window_all(tumbling("1m"))
@@ -203,182 +174,176 @@ fn auctions(
             all.push(';');
         })
         .map(|all| (all.len() as u64, all))
-        .sink(words.transactional());
+        .sink(words);
 }
 
 #[test]
-fn what_is_computed_of_windows() {
+fn what_is_computed_of_windows() -> Result<(), Error> {
     for parallelism in [1, 2, 4] {
-        let (highest, lowest, steps, words) =
-            (Collected::new(), Collected::new(), Collected::new(), Collected::new());
+        let mut test = Harness::new();
+        let (input, highest, lowest) = (test.input(), test.output(), test.output());
+        let (steps, words) = (test.output(), test.output());
+        let job = auctions(input.clone(), highest.clone(), lowest.clone(), steps.clone(), words.clone());
+        test.parallelism(parallelism).start(job)?;
         let bid = |item: &str, at, cents| Bid { item: item.to_owned(), at, cents };
-        let bids = [
+        input.push_all([
             bid("a chair", 1_000, 5),
             bid("table", 2_000, 9),
             bid("a chair", 1_500, 8),
             bid("a chair", 1_200, 8),
             bid("table", 70_000, 1),
-        ];
-        let input = Scripted::new([Script::new().records(bids)]);
-        run(auctions(input, highest.clone(), lowest.clone(), steps.clone(), words.clone()), parallelism);
+        ]);
+        test.finish()?;
         let name = |name: &str| name.to_owned();
         let chair = || name("a chair");
         // Of two that are equal, the earlier one by event time.
-        assert_eq!(highest.sorted(), [(chair(), 1_208), (name("table"), 2_009), (name("table"), 70_001)]);
-        let table = |start| (start, name("table"), 1);
-        assert_eq!(lowest.sorted(), [(-30_000, chair(), 5), (0, chair(), 5), table(30_000), table(60_000)]);
         assert_eq!(
-            steps.sorted(),
+            highest.take_sorted(),
+            [(chair(), 1_208), (name("table"), 2_009), (name("table"), 70_001)]
+        );
+        let table = |start| (start, name("table"), 1);
+        assert_eq!(
+            lowest.take_sorted(),
+            [(-30_000, chair(), 5), (0, chair(), 5), table(30_000), table(60_000)]
+        );
+        assert_eq!(
+            steps.take_sorted(),
             [(chair(), vec![7, 5, 8, 8]), (name("table"), vec![7, 1]), (name("table"), vec![7, 9])]
         );
         let all: Vec<_> =
-            words.sorted().into_iter().map(|(n, words)| (n, words.matches(';').count())).collect();
+            words.take_sorted().into_iter().map(|(n, words)| (n, words.matches(';').count())).collect();
         assert_eq!(all, [(6, 1), (30, 7)]);
     }
+    Ok(())
 }
 
 #[pipeline(time = processing)]
-fn by_the_clock(
-    input: Scripted<u64>,
-    out: Collected<(u64, u64)>,
-    chained: Collected<u64>,
-    last: Collected<u64>,
-) {
+fn by_the_clock(input: Input<u64>, out: Output<(u64, u64)>, chained: Output<u64>, last: Output<u64>) {
     let numbers = source(input);
     let counts = numbers.key_by(|n| *n).window(tumbling("10s")).count();
-    counts.sink(out.transactional());
+    counts.sink(out);
     // What a window gives when its time is over belongs to the next one.
-    counts.window_all(tumbling("10s")).sum(|(_, count)| *count).sink(chained.transactional());
-    numbers.window_all(count(2)).max(|n| *n).sink(last.transactional());
-}
-
-fn with_clock<D: Definition>(job: &Job<D>, parallelism: usize, dir: &Path, clock: &Clock) -> Config {
-    Config { clock: clock.clone(), ..in_dir(job, parallelism, dir) }
+    counts.window_all(tumbling("10s")).sum(|(_, count)| *count).sink(chained);
+    numbers.window_all(count(2)).max(|n| *n).sink(last);
 }
 
 const SECOND: Duration = Duration::from_secs(1);
+const MILLI: Duration = Duration::from_millis(1);
 
 #[test]
-fn windows_in_processing_time_go_by_the_clock_and_on_after_a_restart() {
+fn windows_in_processing_time_go_by_the_clock_and_on_after_a_restart() -> Result<(), Error> {
     for (from, to) in [(1, 1), (1, 2), (3, 2)] {
-        let dir = tempfile::tempdir().unwrap();
-        let (out, chained, last, gate) =
-            (Collected::new(), Collected::new(), Collected::new(), Gate::closed());
-        let clock = Clock::manual(Timestamp::from_millis(1_000_003));
-        let job = |gate: &Gate, other: &Gate| {
-            let script =
-                Script::new().records([1, 2, 1]).wait(gate).records([2, 5]).wait(other).records([9, 8]);
-            by_the_clock(Scripted::new([script]), out.clone(), chained.clone(), last.clone())
-        };
-        let first = job(&gate, &Gate::closed());
-        let config = with_clock(&first, from, dir.path(), &clock);
-        let running = start(first, config);
-        last.wait_for(|last| last.len() == 1);
-        assert_eq!(out.len(), 0);
-        clock.advance(10 * SECOND - Duration::from_millis(4));
-        gate.open();
-        last.wait_for(|last| last.len() == 2);
-        assert_eq!(out.len(), 0, "a millisecond is left");
-        clock.advance(Duration::from_millis(1));
-        out.wait_for(|out| common::sorted(out.to_vec()) == [(1, 2), (2, 2), (5, 1)]);
-        assert_eq!(chained.len(), 0);
-        running.stop();
+        let mut test = Harness::new();
+        test.starting_at(Timestamp::from_millis(1_000_003));
+        let (input, out) = (test.input(), test.output());
+        let (chained, last) = (test.output(), test.output());
+        let job = || by_the_clock(input.clone(), out.clone(), chained.clone(), last.clone());
+        test.parallelism(from).start(job())?;
+        input.push_all([1, 2, 1]);
+        test.advance(10 * SECOND - 4 * MILLI)?;
+        assert_eq!(last.take(), [2]);
+        input.push_all([2, 5]);
+        test.settle()?;
+        assert_eq!(last.take(), [2]);
+        assert!(out.take().is_empty(), "a millisecond is left");
+        test.advance(MILLI)?;
+        assert_eq!(out.take_sorted(), [(1, 2), (2, 2), (5, 1)]);
+        assert!(chained.take().is_empty());
+        test.stop()?;
 
         // The window that was open at the stop is over when the job starts again.
-        clock.advance(11 * SECOND);
-        let (opened, closed) = (open(), Gate::closed());
-        let second = job(&opened, &closed);
-        let config = with_clock(&second, to, dir.path(), &clock);
-        let running = start(second, config);
-        chained.wait_for(|chained| chained == [5]);
-        closed.open();
-        let summary = running.wait().expect("the job ends");
+        test.clock().advance(11 * SECOND);
+        test.parallelism(to).start(job())?;
+        test.settle()?;
+        assert_eq!(chained.take(), [5]);
+        input.push_all([9, 8]);
+        let summary = test.finish()?;
         assert_eq!(summary.late.values().sum::<u64>(), 0);
-        assert_eq!(out.len(), 3, "what is open at the end does not fire");
-        assert_eq!(last.sorted(), [2, 2, 9]);
+        assert!(out.take().is_empty() && chained.take().is_empty(), "what is open at the end does not fire");
+        assert_eq!(last.take(), [9]);
     }
+    Ok(())
 }
 
 /// Each window says by which time it goes.
 #[pipeline]
-fn by_both(input: Scripted<Reading>, by_event: Collected<(i64, u64)>, by_clock: Collected<(i64, u64)>) {
+fn by_both(input: Input<Reading>, by_event: Output<(i64, u64)>, by_clock: Output<(i64, u64)>) {
     let readings = source(input).watermarks(monotonous(), |(time, _, _)| *time);
     let by_sensor = readings.key_by(|(_, sensor, _)| *sensor);
     by_sensor
         .window(tumbling("5s"))
         .count()
         .with(|_, window, count| (window.start.as_millis(), count))
-        .sink(by_event.transactional());
+        .sink(by_event);
     by_sensor
         .window(sliding("20s", "10s").processing_time())
         .trigger(trigger::continuous_processing_time("5s"))
         .count()
         .with(|_, window, count| (window.start.as_millis(), count))
-        .sink(by_clock.transactional());
+        .sink(by_clock);
 }
 
 #[test]
-fn a_window_in_processing_time_beside_one_in_event_time() {
+fn a_window_in_processing_time_beside_one_in_event_time() -> Result<(), Error> {
     for parallelism in [1, 2] {
-        let dir = tempfile::tempdir().unwrap();
-        let (by_event, by_clock) = (Collected::new(), Collected::new());
-        let clock = Clock::manual(Timestamp::from_millis(100_000));
-        let script = Script::new().records([(1_000, 1, 0), (2_000, 1, 0), (7_000, 1, 0)]).never();
-        let job = by_both(Scripted::new([script]), by_event.clone(), by_clock.clone());
-        let config = with_clock(&job, parallelism, dir.path(), &clock);
-        let running = start(job, config);
-        by_event.wait_for(|windows| windows == [(0, 2)]);
-        assert_eq!(by_clock.len(), 0);
-        clock.advance(6 * SECOND);
-        by_clock.wait_for(|windows| common::sorted(windows.to_vec()) == [(90_000, 3), (100_000, 3)]);
-        clock.advance(14 * SECOND);
+        let mut test = Harness::new();
+        test.starting_at(Timestamp::from_millis(100_000)).parallelism(parallelism);
+        let (input, by_event, by_clock) = (test.input(), test.output(), test.output());
+        test.start(by_both(input.clone(), by_event.clone(), by_clock.clone()))?;
+        input.push_all([(1_000, 1, 0), (2_000, 1, 0), (7_000, 1, 0)]);
+        test.settle()?;
+        assert_eq!(by_event.take(), [(0, 2)]);
+        assert!(by_clock.take().is_empty());
+        test.advance(6 * SECOND)?;
+        assert_eq!(by_clock.take_sorted(), [(90_000, 3), (100_000, 3)]);
         // Once early, though twice the time has passed, and once at the end.
-        by_clock.wait_for(|windows| windows.len() >= 4);
-        running.stop();
-        let windows = by_clock.sorted();
-        assert_eq!(windows.iter().filter(|(start, _)| *start == 90_000).count(), 2, "{windows:?}");
-        assert!(windows.iter().all(|(_, count)| *count == 3));
+        test.advance(14 * SECOND)?;
+        let windows = by_clock.take_sorted();
+        assert_eq!(windows.iter().filter(|(start, _)| *start == 90_000).count(), 1, "{windows:?}");
+        assert!(windows.len() >= 2 && windows.iter().all(|(_, count)| *count == 3), "{windows:?}");
+        test.stop()?;
+        assert!(by_clock.take().is_empty() && by_event.take().is_empty());
     }
+    Ok(())
 }
 
 #[pipeline]
-fn when_it_enters(input: Scripted<u64>, seen: Collected<u64>, out: Collected<(i64, u64)>) {
+fn when_it_enters(input: Input<u64>, seen: Output<u64>, out: Output<(i64, u64)>) {
     let numbers = source(input).watermarks(ingestion());
-    numbers.sink(seen.transactional());
+    numbers.sink(seen);
     let counts = numbers.key_by(|n| n % 2).window(tumbling("10s")).count();
     // There is event time: the second window lines up with the first.
     counts
         .window_all(tumbling("10s"))
         .sum(|(_, count)| *count)
         .with(|window, count| (window.start.as_millis(), count))
-        .sink(out.transactional());
+        .sink(out);
 }
 
 #[test]
-fn the_time_of_ingestion_follows_the_clock_while_nothing_comes() {
+fn the_time_of_ingestion_follows_the_clock_while_nothing_comes() -> Result<(), Error> {
     for parallelism in [1, 2] {
-        let dir = tempfile::tempdir().unwrap();
-        let (seen, out, gates) = (Collected::new(), Collected::new(), [Gate::closed(), Gate::closed()]);
-        let clock = Clock::manual(Timestamp::from_millis(100_000));
-        let script =
-            Script::new().records([1, 2, 4]).wait(&gates[0]).records([8]).wait(&gates[1]).records([1, 2]);
-        let job = when_it_enters(Scripted::new([script]), seen.clone(), out.clone());
-        let config = with_clock(&job, parallelism, dir.path(), &clock);
-        let running = start(job, config);
-        seen.wait_for(|seen| seen.len() == 3);
-        clock.advance(10 * SECOND);
-        out.wait_for(|out| out == [(100_000, 3)]);
-        gates[0].open();
-        seen.wait_for(|seen| seen.len() == 4);
-        clock.advance(10 * SECOND);
-        out.wait_for(|out| out == [(100_000, 3), (110_000, 1)]);
-        gates[1].open();
-        let summary = running.wait().expect("the job ends");
+        let mut test = Harness::new();
+        test.starting_at(Timestamp::from_millis(100_000)).parallelism(parallelism);
+        let (input, seen, out) = (test.input(), test.output(), test.output());
+        test.start(when_it_enters(input.clone(), seen.clone(), out.clone()))?;
+        input.push_all([1, 2, 4]);
+        test.advance(10 * SECOND)?;
+        assert_eq!(out.take(), [(100_000, 3)]);
+        input.push(8);
+        test.advance(10 * SECOND)?;
+        assert_eq!(out.take(), [(110_000, 1)]);
+        input.push_all([1, 2]);
+        let summary = test.finish()?;
         // The end of the input is the end of time.
-        assert_eq!(out.sorted(), [(100_000, 3), (110_000, 1), (120_000, 2)]);
+        assert_eq!(out.take(), [(120_000, 2)]);
+        assert_eq!(seen.take_sorted(), [1, 1, 2, 2, 4, 8]);
         assert_eq!(summary.late.values().sum::<u64>(), 0);
     }
+    Ok(())
 }
+
+// Alignment, on scripts: what is not read, and where splits end, is not seen by the harness.
 
 #[pipeline]
 fn aligned(input: Scripted<Reading>, seen: Collected<Reading>, out: Collected<(u64, i64, u64)>) {
@@ -450,29 +415,29 @@ fn nobody_waits_for_a_split_that_is_idle() {
 }
 
 #[pipeline]
-fn never_idle(input: Scripted<Reading>, seen: Collected<Reading>) {
-    source(input)
-        .watermarks(monotonous().with_alignment("10s"), |(time, _, _)| *time)
-        .sink(seen.transactional());
+fn never_idle(input: Input<Reading>, seen: Output<Reading>) {
+    source(input).watermarks(monotonous().with_alignment("10s"), |(time, _, _)| *time).sink(seen);
 }
 
 #[test]
-fn alignment_without_idleness_is_refused() {
-    let job = never_idle(Scripted::new([Script::new()]), Collected::new());
-    let config = often(&job, 1);
-    let error = run_with(job, config).expect_err("it might wait for ever").to_string();
+fn alignment_without_idleness_is_refused() -> Result<(), Error> {
+    let mut test = Harness::new();
+    let job = never_idle(test.input(), test.output());
+    test.start(job)?;
+    let error = test.settle().expect_err("it might wait for ever").to_string();
     assert!(error.contains("with_idleness"), "{error}");
+    Ok(())
 }
 
 /// What was counted and what was late, as text since there is no other way to be sure that a record is whole.
 #[pipeline]
 fn with_late(
-    input: Scripted<Reading>,
-    out: Collected<Counted>,
-    late: Collected<Reading>,
-    again: Collected<Counted>,
-    most: Collected<(u64, u64)>,
-    too_late: Collected<String>,
+    input: Input<Reading>,
+    out: Output<Counted>,
+    late: Output<Reading>,
+    again: Output<Counted>,
+    most: Output<(u64, u64)>,
+    too_late: Output<String>,
 ) {
     let readings = source(input).watermarks(monotonous(), |(time, _, _)| *time);
     let (counts, late_readings) = readings
@@ -482,8 +447,8 @@ fn with_late(
         .allowed_lateness("2s")
         .count()
         .with(|sensor, window, count| (sensor, window.start.as_millis(), count));
-    counts.sink(out.transactional());
-    late_readings.sink(late.transactional());
+    counts.sink(out);
+    late_readings.sink(late);
     // Late records keep their time: there, they are in time for windows that stay open longer.
     late_readings
         .key_by(|(_, sensor, _)| *sensor)
@@ -491,20 +456,20 @@ fn with_late(
         .allowed_lateness("1h")
         .count()
         .with(|sensor, window, count| (sensor, window.start.as_millis(), count))
-        .sink(again.transactional());
+        .sink(again);
     let (highest, late_texts) = readings
         .map(|(time, sensor, n)| (format!("{time} {n}"), sensor, n))
         .key_by(|(_, sensor, _)| *sensor)
         .window(tumbling("10s"))
         .late_output()
         .max_by(|(_, _, n)| *n);
-    highest.map(|(sensor, (_, _, n))| (sensor, n)).sink(most.transactional());
-    late_texts.map(|(text, _, _)| text).sink(too_late.transactional());
+    highest.map(|(sensor, (_, _, n))| (sensor, n)).sink(most.clone());
+    late_texts.map(|(text, _, _)| text).sink(too_late.clone());
     // A late output that is dropped counts as such.
     let (all, _) = readings.window_all(tumbling("10s")).late_output().sum(|(_, _, n)| *n);
     let (_, late_of_all) = readings.window_all(session("10s")).late_output().count();
-    all.map(|n| (99, n)).sink(most.transactional());
-    late_of_all.map(|(time, _, n)| format!("{time} {n}")).sink(too_late.transactional());
+    all.map(|n| (99, n)).sink(most);
+    late_of_all.map(|(time, _, n)| format!("{time} {n}")).sink(too_late);
 }
 
 /// The count of a window: of which sensor, from when, how many.
@@ -539,19 +504,13 @@ fn sliding_with_late(readings: &[Reading]) -> (Vec<Counted>, Vec<Reading>) {
     }
     let due = taken.iter().filter(|((start, _), _)| start + 9_999 > watermark);
     fired.extend(due.map(|((start, sensor), count)| (*sensor, *start, *count)));
-    (common::sorted(fired), common::sorted(late))
+    (sorted(fired), sorted(late))
 }
 
 #[test]
-fn late_records_go_to_the_late_output_with_their_time() {
+fn late_records_go_to_the_late_output_with_their_time() -> Result<(), Error> {
     // Some of them fall back by up to 40 seconds.
-    let mut state = 0x1234_5678_9abc_def1_u64;
-    let mut random = move |below: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    };
+    let mut random = random(0x1234_5678_9abc_def1);
     let back = |random: u64| if random < 8 { random as i64 * 5_000 } else { 0 };
     let mut reading = |i: i64, random_back: bool| {
         let back = if random_back { back(random(40)) } else { 0 };
@@ -559,22 +518,30 @@ fn late_records_go_to_the_late_output_with_their_time() {
     };
     let readings: Vec<Reading> = (0..300).map(|i| reading(i, i >= 90)).collect();
     for parallelism in [1, 2, 4] {
-        let (out, late, again) = (Collected::new(), Collected::new(), Collected::new());
-        let (most, too_late) = (Collected::new(), Collected::new());
-        let script = readings.chunks(3).fold(Script::new(), |script, batch| script.records(batch.to_vec()));
-        let input = Scripted::new([script]);
-        let job = with_late(input, out.clone(), late.clone(), again.clone(), most.clone(), too_late.clone());
-        let summary = run(job, parallelism);
+        let mut test = Harness::new();
+        let (input, out, late, again) = (test.input(), test.output(), test.output(), test.output());
+        let (most, too_late) = (test.output(), test.output());
+        let job = with_late(
+            input.clone(),
+            out.clone(),
+            late.clone(),
+            again.clone(),
+            most.clone(),
+            too_late.clone(),
+        );
+        test.parallelism(parallelism).start(job)?;
+        readings.chunks(3).for_each(|batch| input.push_all(batch.to_vec()));
+        let summary = test.finish()?;
         let (expected, expected_late) = sliding_with_late(&readings);
         assert!(expected_late.len() > 5, "{expected_late:?}");
-        assert_eq!(late.sorted(), expected_late, "{parallelism}");
-        assert_eq!(out.sorted(), expected, "{parallelism}");
+        assert_eq!(late.take_sorted(), expected_late, "{parallelism}");
+        assert_eq!(out.take_sorted(), expected, "{parallelism}");
         // There they are all in time, and the last firing has all of a window.
         let (mut counts, mut fired) = (BTreeMap::new(), BTreeMap::new());
         for (time, sensor, _) in &expected_late {
             *counts.entry((*sensor, time.div_euclid(5_000) * 5_000)).or_insert(0u64) += 1;
         }
-        for (sensor, start, count) in again.records() {
+        for (sensor, start, count) in again.take() {
             let most = fired.entry((sensor, start)).or_insert(0);
             *most = count.max(*most);
         }
@@ -586,9 +553,10 @@ fn late_records_go_to_the_late_output_with_their_time() {
         assert!(of(&summary.late, "readings.window_all") > 5, "{summary:?}");
         let texts =
             of(&summary.late_output, "readings.window-2") + of(&summary.late_output, "readings.window_all-2");
-        assert_eq!(too_late.len() as u64, texts);
+        assert_eq!(too_late.committed().len() as u64, texts);
         assert!(texts > 5);
         let whole = |text: &String| readings.iter().any(|(time, _, n)| *text == format!("{time} {n}"));
-        assert!(too_late.records().iter().all(whole));
+        assert!(too_late.take().iter().all(whole));
     }
+    Ok(())
 }

@@ -1,181 +1,21 @@
-//! What the benchmarks share: interleaved rounds, medians, ratios, and a sink that only counts.
+//! What the benchmarks share: ways to do the same work, measured in interleaved rounds in processes of their own, a
+//! report of all benchmarks, and a sink that only counts.
 
-#![allow(dead_code, reason = "each benchmark uses a part")]
+#![allow(dead_code, unused_imports, reason = "each benchmark uses a part")]
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Instant,
-};
+mod chart;
+mod measure;
+mod report;
+mod tally;
 
-use flow::{
-    BoxError,
-    checkpoint::CheckpointId,
-    sink::{
-        CommitError, Committed, ExactlyOnce, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext,
-        SinkWriter, Write,
-    },
-};
-
-/// One way to do the work: its name, and what does it and returns a check value.
-pub(crate) struct Way<'a> {
-    pub(crate) name: &'static str,
-    pub(crate) run: Box<dyn FnMut() -> u64 + 'a>,
-}
-
-/// Names a way.
-pub(crate) fn way<'a>(name: &'static str, run: impl FnMut() -> u64 + 'a) -> Way<'a> {
-    Way { name, run: Box::new(run) }
-}
-
-/// Runs all ways in turn, `rounds` times, and prints each one's median and its ratio to the first. All must agree on
-/// the result. Returns the medians in records per second.
-pub(crate) fn compare(title: &str, records: u64, rounds: usize, mut ways: Vec<Way<'_>>) -> Vec<f64> {
-    let mut seconds = vec![Vec::new(); ways.len()];
-    let mut expected = None;
-    for _ in 0..rounds {
-        for (way, seconds) in ways.iter_mut().zip(&mut seconds) {
-            let began = Instant::now();
-            let result = (way.run)();
-            seconds.push(began.elapsed().as_secs_f64());
-            assert_eq!(*expected.get_or_insert(result), result, "`{}` computes something else", way.name);
-        }
-    }
-    println!("{title}: {records} records, medians of {rounds} interleaved rounds");
-    let medians: Vec<f64> = seconds.iter_mut().map(|seconds| records as f64 / median(seconds)).collect();
-    for (way, rate) in ways.iter().zip(&medians) {
-        println!("  {:44} {:8.1} M/s   {:5.2} of the floor", way.name, rate / 1e6, rate / medians[0]);
-    }
-    medians
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
+pub(crate) use measure::{Bench, Case};
+pub(crate) use report::{Section, Table};
+pub(crate) use tally::{Seen, Tally, Value, check};
 
 /// A number from the environment, to shrink or grow a benchmark.
 pub(crate) fn size(variable: &str, default: u64) -> u64 {
     match std::env::var(variable) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`, but must be a number")),
         Err(_) => default,
-    }
-}
-
-/// What a [`Tally`] has seen: how many records, and the wrapping sum of their values.
-#[derive(Clone, Default)]
-pub(crate) struct Seen(Arc<(AtomicU64, AtomicU64)>);
-
-impl Seen {
-    /// A check value over both, and a fresh start.
-    pub(crate) fn take(&self) -> u64 {
-        let (count, sum) = (self.0.0.swap(0, Ordering::SeqCst), self.0.1.swap(0, Ordering::SeqCst));
-        check(count, sum)
-    }
-}
-
-/// The check value of a count and a sum.
-pub(crate) fn check(count: u64, sum: u64) -> u64 {
-    count.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ sum
-}
-
-/// A record that a [`Tally`] can add up.
-pub(crate) trait Value {
-    fn value(&self) -> u64;
-}
-
-impl Value for u64 {
-    #[inline(always)]
-    fn value(&self) -> u64 {
-        *self
-    }
-}
-
-impl<K> Value for (K, u64) {
-    #[inline(always)]
-    fn value(&self) -> u64 {
-        self.1
-    }
-}
-
-/// A sink that counts and sums, and keeps nothing: what is measured is the way to it.
-pub(crate) struct Tally(pub(crate) Seen);
-
-#[derive(Default)]
-pub(crate) struct TallyBuffer {
-    count: u64,
-    sum: u64,
-}
-
-impl SinkBuffer for TallyBuffer {
-    fn len(&self) -> usize {
-        self.count as usize
-    }
-    #[inline(always)]
-    fn is_full(&self) -> bool {
-        false
-    }
-    fn clear(&mut self) {
-        *self = TallyBuffer::default();
-    }
-}
-
-impl<T: Value> Write<T> for TallyBuffer {
-    #[inline(always)]
-    fn write(&mut self, record: T) -> Result<(), BoxError> {
-        self.count += 1;
-        self.sum = self.sum.wrapping_add(record.value());
-        Ok(())
-    }
-}
-
-pub(crate) struct TallyWriter(Seen);
-
-impl SinkWriter for TallyWriter {
-    type Buffer = TallyBuffer;
-    type Handle = ();
-
-    async fn write(&mut self, buffer: &mut TallyBuffer) -> Result<(), BoxError> {
-        self.0.0.0.fetch_add(buffer.count, Ordering::SeqCst);
-        self.0.0.1.fetch_add(buffer.sum, Ordering::SeqCst);
-        Ok(())
-    }
-
-    async fn pre_commit(&mut self, _: CheckpointId) -> Result<Option<()>, BoxError> {
-        Ok(None)
-    }
-}
-
-pub(crate) struct NothingToCommit;
-
-impl SinkCommitter for NothingToCommit {
-    type Handle = ();
-
-    async fn commit(&mut self, _: CheckpointId, (): &()) -> Result<Committed, CommitError> {
-        Ok(Committed::Already)
-    }
-}
-
-/// Nothing fails in a benchmark, so nothing is counted twice.
-impl ExactlyOnce for Tally {}
-
-impl Sink for Tally {
-    type Buffer = TallyBuffer;
-    type Handle = ();
-    type Writer = TallyWriter;
-    type Committer = NothingToCommit;
-
-    fn buffer(&self, _: &SinkContext) -> TallyBuffer {
-        TallyBuffer::default()
-    }
-
-    async fn recover(&self, _: &SinkContext, _: Vec<Recovered<()>>) -> Result<(), BoxError> {
-        Ok(())
-    }
-
-    async fn open(&self, _: &SinkContext) -> Result<(TallyWriter, NothingToCommit), BoxError> {
-        Ok((TallyWriter(self.0.clone()), NothingToCommit))
     }
 }

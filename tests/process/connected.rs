@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use flow::{
-    BoxError, CoProcessFunction, Config, KeyedBroadcastProcessFunction, KeyedCoProcessFunction, State, Timer,
+    BoxError, CoProcessFunction, Error, KeyedBroadcastProcessFunction, KeyedCoProcessFunction, State, Timer,
     ValueState,
     collection::range,
     pipeline,
     process::{BroadcastContext, CoContext, KeyedBroadcastContext, KeyedCoContext, NoSide},
+    testing::{Harness, Input, Output},
     time::Timestamp,
     watermark::monotonous,
 };
 
-use crate::common::{Collected, Gate, Script, Scripted, often, run, run_with, sorted, start};
+use crate::common::sorted;
 
 /// Pairs what two streams say of a number. What has no partner a hundred milliseconds later goes aside.
 struct Pairs;
@@ -77,27 +78,30 @@ impl KeyedCoProcessFunction for Pairs {
 }
 
 #[pipeline]
-fn paired(out: Collected<(u64, String)>, alone: Collected<u64>) {
+fn paired(out: Output<(u64, String)>, alone: Output<u64>) {
     let numbers = source(range(0..3_000)).watermarks(monotonous(), |n| Timestamp::from_millis(*n as i64));
     let texts = source(range(0..3_000))
         .filter(|n| n % 3 != 0)
         .map(|n| (n, n.to_string()))
         .watermarks(monotonous(), |(n, _)| Timestamp::from_millis(*n as i64));
     let (pairs, single) = numbers.key_by(|n| *n).connect(texts.key_by(|(n, _)| *n)).process(Pairs);
-    pairs.sink(out.transactional());
-    single.sink(alone.transactional());
+    pairs.sink(out);
+    single.sink(alone);
 }
 
 #[test]
-fn records_of_two_streams_share_the_state_and_timers_of_their_key() {
+fn records_of_two_streams_share_the_state_and_timers_of_their_key() -> Result<(), Error> {
     let (all, none): (Vec<u64>, Vec<u64>) = (0..3_000).partition(|n| n % 3 != 0);
     for parallelism in [1, 2, 4] {
-        let (out, alone) = (Collected::new(), Collected::new());
-        run(paired(out.clone(), alone.clone()), parallelism);
+        let mut test = Harness::new();
+        let (out, alone) = (test.output(), test.output());
+        test.parallelism(parallelism).start(paired(out.clone(), alone.clone()))?;
+        test.finish()?;
         // A source may be ahead of the other by more than a batch, but not by more than the watermark of both.
-        assert_eq!(out.sorted(), sorted(all.iter().map(|n| (*n, n.to_string()))));
-        assert_eq!(alone.sorted(), none);
+        assert_eq!(out.take_sorted(), sorted(all.iter().map(|n| (*n, n.to_string()))));
+        assert_eq!(alone.take_sorted(), none);
     }
+    Ok(())
 }
 
 /// Sums of both streams, which this subtask remembers.
@@ -134,20 +138,23 @@ impl CoProcessFunction for Sums {
 }
 
 #[pipeline]
-fn both(out: Collected<u64>) {
+fn both(out: Output<u64>) {
     let texts = source(range(0..100)).map(|n| if n == 7 { String::from("seven") } else { n.to_string() });
-    source(range(0..100)).connect(texts).process(Sums).on_error(skip).sink(out.transactional());
+    source(range(0..100)).connect(texts).process(Sums).on_error(skip).sink(out);
 }
 
 #[test]
-fn streams_of_different_types_become_one() {
+fn streams_of_different_types_become_one() -> Result<(), Error> {
     for parallelism in [1, 3] {
-        let out = Collected::new();
-        let summary = run(both(out.clone()), parallelism);
+        let mut test = Harness::new();
+        let out = test.output();
+        test.parallelism(parallelism).start(both(out.clone()))?;
+        let summary = test.finish()?;
         let expected = (0..100).chain((0..100).filter(|n| *n != 7).map(|n| 1_000 + n));
-        assert_eq!(out.sorted(), expected.collect::<Vec<u64>>());
+        assert_eq!(out.take_sorted(), expected.collect::<Vec<u64>>());
         assert_eq!(summary.skipped.values().sum::<u64>(), 1);
     }
+    Ok(())
 }
 
 /// Numbers by the newest factor of their key's parity, and how many of a key there were.
@@ -194,47 +201,38 @@ impl KeyedBroadcastProcessFunction for Factors {
 
 #[pipeline]
 fn ruled(
-    numbers: Scripted<u64>,
-    rules: Scripted<(u64, u64)>,
-    out: Collected<(u64, u64, u64)>,
-    known: Collected<(u64, u64)>,
+    numbers: Input<u64>,
+    rules: Input<(u64, u64)>,
+    out: Output<(u64, u64, u64)>,
+    known: Output<(u64, u64)>,
 ) {
     let keyed = source(numbers).key_by(|n| n % 5);
     let rules = source(rules);
     let (results, changes) = keyed.connect(rules.broadcast()).process(Factors);
-    results.sink(out.transactional());
-    changes.sink(known.transactional());
+    results.sink(out);
+    changes.sink(known);
 }
 
 #[test]
-fn what_is_broadcast_is_known_in_every_subtask_and_after_a_restore_at_another_parallelism() {
+fn what_is_broadcast_is_known_in_every_subtask_and_after_a_restore_at_another_parallelism()
+-> Result<(), Error> {
     for (before, after) in [(1, 1), (1, 3), (3, 2), (4, 1)] {
-        let directory = tempfile::tempdir().expect("a directory");
-        let (out, known) = (Collected::new(), Collected::new());
-        let job = |gates: [&Gate; 2]| {
-            let numbers = Script::new().wait(gates[0]).records(0..100).wait(gates[1]).records(100..200);
-            let rules = Script::new().records([(0, 2), (1, 3), (1, 4)]);
-            ruled(Scripted::new([numbers]), Scripted::new([rules]), out.clone(), known.clone())
-        };
-        let config = |job: &_, parallelism| Config {
-            checkpoint_dir: Some(directory.path().to_string_lossy().into_owned()),
-            ..often(job, parallelism)
-        };
-        let (first, second) = (Gate::closed(), Gate::closed());
-        let running = job([&first, &second]);
-        let at = config(&running, before);
-        let running = start(running, at);
-        // Each subtask says so of each rule.
-        known.wait_for(|known| known.len() == 3 * before);
-        first.open();
-        out.wait_for(|out| out.len() == 100);
-        running.stop();
-        second.open();
-        let job = job([&first, &second]);
-        let at = config(&job, after);
-        run_with(job, at).expect("it goes on");
+        let mut test = Harness::new();
+        let (numbers, rules) = (test.input(), test.input());
+        let (out, known) = (test.output(), test.output());
+        let job = || ruled(numbers.clone(), rules.clone(), out.clone(), known.clone());
+        test.parallelism(before).start(job())?;
+        rules.push_all([(0, 2), (1, 3), (1, 4)]);
+        test.settle()?;
+        assert_eq!(known.take().len(), 3 * before, "each subtask says so of each rule");
+        numbers.push_all(0..100);
+        let snapshot = test.snapshot()?;
+        test.parallelism(after).restore(&snapshot, job())?;
+        numbers.push_all(100..200);
+        test.finish()?;
         let expected = (0..200u64).map(|n| (n, n * if n % 2 == 0 { 2 } else { 4 }, n / 5 + 1));
-        assert_eq!(out.sorted(), expected.collect::<Vec<_>>(), "{before} to {after}");
-        assert_eq!(known.sorted().len(), 3 * before);
+        assert_eq!(out.take_sorted(), expected.collect::<Vec<_>>(), "{before} to {after}");
+        assert!(known.take().is_empty());
     }
+    Ok(())
 }

@@ -3,18 +3,18 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use flow::{
-    BoxError, Config, KeyedProcessFunction, ListState, MapState, ProcessFunction, ReducingState, State, Text,
+    BoxError, Error, KeyedProcessFunction, ListState, MapState, ProcessFunction, ReducingState, State, Text,
     Timer, ValueState,
     collection::range,
     pipeline,
     process::{KeyedContext, NoSide, ProcessContext, Reducer, TimeDomain},
     testing::{Harness, Input, Output},
-    time::{Clock, Timestamp, Watermark},
+    time::{Timestamp, Watermark},
     watermark::bounded,
     window::tumbling,
 };
 
-use crate::common::{Collected, Gate, Script, Scripted, often, run, run_with, sorted, start};
+use crate::common::{halves, random, sorted};
 
 /// A reading: when, by which sensor, how much.
 type Reading = (i64, u64, u64);
@@ -91,27 +91,20 @@ impl KeyedProcessFunction for SumPerSecond {
 
 #[pipeline]
 fn per_second(
-    input: Scripted<Reading>,
+    input: Input<Reading>,
     limit: u64,
-    out: Collected<(u64, i64, u64, u64, usize)>,
-    high: Collected<Reading>,
+    out: Output<(u64, i64, u64, u64, usize)>,
+    high: Output<Reading>,
 ) {
     let readings = source(input).watermarks(bounded("2s"), |(time, _, _)| *time);
     let (sums, above) = readings.key_by(|(_, sensor, _)| *sensor).process(SumPerSecond { limit });
-    sums.sink(out.transactional());
-    above.sink(high.transactional());
+    sums.sink(out);
+    above.sink(high);
 }
 
 /// In order, so that the oracle need not know about watermarks.
 fn readings() -> Vec<Reading> {
-    let mut state = 7u64;
-    let mut random = move |below: u64| {
-        // xorshift64 (Marsaglia 2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    };
+    let mut random = random(7);
     (0..2_000).map(|i| (i * 30 + random(30) as i64, random(7), random(110))).collect()
 }
 
@@ -137,52 +130,47 @@ fn expected(readings: &[Reading], limit: u64) -> Vec<(u64, i64, u64, u64, usize)
     sorted(out)
 }
 
-/// One record a batch: timers fire after each.
-fn script(readings: &[Reading]) -> Script<Reading> {
-    readings.iter().fold(Script::new(), |script, reading| script.records([*reading]))
-}
-
 #[test]
-fn timers_fire_in_event_time_and_state_is_kept_per_key() {
+fn timers_fire_in_event_time_and_state_is_kept_per_key() -> Result<(), Error> {
     let readings = readings();
     for parallelism in [1, 3] {
-        let (out, high) = (Collected::new(), Collected::new());
-        run(per_second(Scripted::new([script(&readings)]), 100, out.clone(), high.clone()), parallelism);
-        assert_eq!(out.sorted(), expected(&readings, 100), "at parallelism {parallelism}");
-        assert_eq!(high.sorted(), sorted(readings.iter().copied().filter(|reading| reading.2 > 100)));
+        let mut test = Harness::new();
+        let (input, out, high) = (test.input(), test.output(), test.output());
+        test.parallelism(parallelism).start(per_second(input.clone(), 100, out.clone(), high.clone()))?;
+        // One at a time: timers fire after each.
+        readings.iter().for_each(|reading| input.push(*reading));
+        test.finish()?;
+        assert_eq!(out.take_sorted(), expected(&readings, 100), "at parallelism {parallelism}");
+        assert_eq!(high.take_sorted(), sorted(readings.iter().copied().filter(|reading| reading.2 > 100)));
     }
+    Ok(())
 }
 
 #[test]
-fn state_and_timers_survive_a_stop_and_another_parallelism() {
+fn state_and_timers_survive_a_stop_and_a_crash_and_another_parallelism() -> Result<(), Error> {
     let readings = readings();
+    let (first, second) = halves(&readings);
     for (before, after) in [(1, 1), (1, 4), (4, 2), (3, 1)] {
-        let directory = tempfile::tempdir().expect("a directory");
-        let (out, high) = (Collected::new(), Collected::new());
-        let input = |gate: &Gate| {
-            let first = script(&readings[..1_000]).wait(gate);
-            Scripted::new([readings[1_000..]
-                .iter()
-                .fold(first, |script, reading| script.records([*reading]))])
-        };
-        let at = |parallelism, gate: &Gate| {
-            let job = per_second(input(gate), 100, out.clone(), high.clone());
-            let dir = Some(directory.path().to_string_lossy().into_owned());
-            let config = Config { checkpoint_dir: dir, ..often(&job, parallelism) };
-            (job, config)
-        };
-        let (job, config) = at(before, &Gate::closed());
-        let running = start(job, config);
-        let above = readings[..1_000].iter().filter(|reading| reading.2 > 100).count();
-        high.wait_for(|records| records.len() == above);
-        running.stop();
-        let gate = Gate::closed();
-        gate.open();
-        let (job, config) = at(after, &gate);
-        let summary = run_with(job, config).expect("it goes on");
+        let mut test = Harness::new();
+        let (input, out, high) = (test.input(), test.output(), test.output());
+        let job = || per_second(input.clone(), 100, out.clone(), high.clone());
+        test.parallelism(before).start(job())?;
+        first.iter().for_each(|reading| input.push(*reading));
+        test.settle()?;
+        if before == 3 {
+            test.crash();
+        } else {
+            test.stop()?;
+        }
+        let above = first.iter().filter(|reading| reading.2 > 100).count();
+        assert_eq!(high.take().len(), above);
+        test.parallelism(after).start(job())?;
+        second.iter().for_each(|reading| input.push(*reading));
+        let summary = test.finish()?;
         assert!(summary.resumed_from.is_some());
-        assert_eq!(out.sorted(), expected(&readings, 100), "{before} to {after}");
+        assert_eq!(out.take_sorted(), expected(&readings, 100), "{before} to {after}");
     }
+    Ok(())
 }
 
 #[derive(State)]
@@ -192,10 +180,8 @@ struct Idles {
 }
 
 #[pipeline]
-fn by_the_clock(input: Scripted<(String, u64)>, seen: Collected<u64>, out: Collected<(String, u64)>) {
-    let words = source(input);
-    words.map(|(_, n)| n).sink(seen.transactional());
-    words.key_by(|(word, _)| word.clone()).process(Quiet).sink(out.transactional());
+fn by_the_clock(input: Input<(String, u64)>, out: Output<(String, u64)>) {
+    source(input).key_by(|(word, _)| word.clone()).process(Quiet).sink(out);
 }
 
 /// Gives the sum of a key that was quiet for five seconds by the clock.
@@ -239,27 +225,24 @@ impl KeyedProcessFunction for Quiet {
 }
 
 #[test]
-fn timers_by_the_clock_fire_when_it_gets_there_and_can_be_deleted() {
+fn timers_by_the_clock_fire_when_it_gets_there_and_can_be_deleted() -> Result<(), Error> {
     for parallelism in [1, 2] {
-        let clock = Clock::manual(Timestamp::from_millis(1_000));
-        let (seen, out, gate) = (Collected::new(), Collected::new(), Gate::closed());
+        let mut test = Harness::new();
+        test.starting_at(Timestamp::from_millis(1_000)).parallelism(parallelism);
+        let (input, out) = (test.input(), test.output());
+        test.start(by_the_clock(input.clone(), out.clone()))?;
         let of = |word: &str, n| (word.to_owned(), n);
-        let script =
-            Script::new().records([of("a", 1), of("b", 2)]).wait(&gate).records([of("a", 10)]).never();
-        let job = by_the_clock(Scripted::new([script]), seen.clone(), out.clone());
-        let config = Config { clock: clock.clone(), ..often(&job, parallelism) };
-        let running = start(job, config);
-        seen.wait_for(|seen| seen.len() == 2);
-        clock.advance(Duration::from_secs(3));
-        gate.open();
-        seen.wait_for(|seen| seen.len() == 3);
-        clock.advance(Duration::from_millis(2_500));
-        out.wait_for(|records| records == [of("b", 2)]);
-        clock.advance(Duration::from_millis(2_500));
-        out.wait_for(|records| records == [of("b", 2), of("a", 11)]);
-        running.stop();
-        assert_eq!(out.records().len(), 2);
+        input.push_all([of("a", 1), of("b", 2)]);
+        test.advance(Duration::from_secs(3))?;
+        input.push(of("a", 10));
+        test.advance(Duration::from_millis(2_500))?;
+        assert_eq!(out.take(), [of("b", 2)]);
+        test.advance(Duration::from_millis(2_500))?;
+        assert_eq!(out.take(), [of("a", 11)]);
+        test.stop()?;
+        assert!(out.take().is_empty());
     }
+    Ok(())
 }
 
 /// Sums without state of its own, as text, with a counter of all that this subtask has seen.
@@ -294,29 +277,32 @@ impl ProcessFunction for Plain {
 }
 
 #[pipeline]
-fn plain(path: &str, out: Collected<u64>, words: Collected<String>) {
+fn plain(path: &str, out: Output<u64>, words: Output<String>) {
     let (numbers, rest) = source(flow::file::text(path)).process(Plain).on_error(skip);
-    numbers.map(|n| n * 10).sink(out.transactional());
-    rest.sink(words.transactional());
+    numbers.map(|n| n * 10).sink(out);
+    rest.sink(words);
 }
 
 #[test]
-fn a_function_without_key_emits_to_two_outputs_and_skips_what_fails() {
+fn a_function_without_key_emits_to_two_outputs_and_skips_what_fails() -> Result<(), Error> {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("in");
     std::fs::write(&path, "1\nbad\nx\n2\n").expect("written");
-    let (out, words) = (Collected::new(), Collected::new());
-    let summary = run(plain(path.to_str().expect("text"), out.clone(), words.clone()), 1);
-    assert_eq!(out.records(), [10, 10, 30, 20]);
-    assert_eq!(words.records(), ["x"]);
+    let mut test = Harness::new();
+    let (out, words) = (test.output(), test.output());
+    test.start(plain(path.to_str().expect("text"), out.clone(), words.clone()))?;
+    let summary = test.finish()?;
+    assert_eq!(out.take(), [10, 10, 30, 20]);
+    assert_eq!(words.take(), ["x"]);
     assert_eq!(summary.skipped.values().sum::<u64>(), 1);
+    Ok(())
 }
 
 #[pipeline]
-fn chained(out: Collected<(u64, u64)>) {
+fn chained(out: Output<(u64, u64)>) {
     let numbers = source(range(0..1_000)).watermarks(bounded("1ms"), |n| Timestamp::from_millis(*n as i64));
     let later = numbers.key_by(|n| n % 3).process(Later);
-    later.key_by(|n| n % 3).window(tumbling("100ms")).count().sink(out.transactional());
+    later.key_by(|n| n % 3).window(tumbling("100ms")).count().sink(out);
 }
 
 /// Emits each number ten milliseconds later.
@@ -358,22 +344,25 @@ struct Waiting {
 }
 
 #[test]
-fn what_timers_emit_has_their_time_in_the_windows_that_follow() {
+fn what_timers_emit_has_their_time_in_the_windows_that_follow() -> Result<(), Error> {
     let mut expected = BTreeMap::new();
     for n in 0..1_000u64 {
         *expected.entry((n % 3, (n + 10) / 100)).or_insert(0u64) += 1;
     }
     let expected = sorted(expected.into_iter().map(|((key, _), count)| (key, count)));
     for parallelism in [1, 2] {
-        let out = Collected::new();
-        run(chained(out.clone()), parallelism);
-        assert_eq!(out.sorted(), expected);
+        let mut test = Harness::new();
+        let out = test.output();
+        test.parallelism(parallelism).start(chained(out.clone()))?;
+        test.finish()?;
+        assert_eq!(out.take_sorted(), expected);
     }
+    Ok(())
 }
 
 #[pipeline]
-fn untimed(out: Collected<u64>) {
-    source(range(0..10)).key_by(|n| n % 3).process(Eager).sink(out.transactional());
+fn untimed(out: Output<u64>) {
+    source(range(0..10)).key_by(|n| n % 3).process(Eager).sink(out);
 }
 
 /// Sets a timer of event time, whether there is any or not.
@@ -393,12 +382,14 @@ impl KeyedProcessFunction for Eager {
 }
 
 #[test]
-fn a_timer_of_event_time_is_refused_where_there_is_none() {
-    let job = untimed(Collected::new());
-    let config = Config { restart: flow::Restart::Never, ..often(&job, 1) };
-    let error = run_with(job, config).expect_err("it would never fire").to_string();
+fn a_timer_of_event_time_is_refused_where_there_is_none() -> Result<(), Error> {
+    let mut test = Harness::new();
+    let out = test.output();
+    test.start(untimed(out))?;
+    let error = test.finish().expect_err("it would never fire").to_string();
     assert!(error.contains("out.process") || error.contains("process"), "{error}");
     assert!(error.contains("add `.watermarks(.., |record| ..)` before `.key_by(..)`"), "{error}");
+    Ok(())
 }
 
 /// Counts the records of a key within ten seconds by the clock of the one before.
@@ -438,32 +429,31 @@ fn streaks(numbers: Input<u64>, out: Output<(u64, u64, u64)>) {
 }
 
 #[test]
-fn state_with_a_time_to_live_vanishes_by_the_clock_and_across_a_restore() {
+fn state_with_a_time_to_live_vanishes_by_the_clock_and_across_a_restore() -> Result<(), Error> {
     for parallelism in [1, 3] {
         let mut test = Harness::new();
         let (numbers, out) = (test.input(), test.output());
-        test.start(streaks(numbers.clone(), out.clone())).expect("it starts");
+        test.start(streaks(numbers.clone(), out.clone()))?;
         numbers.push(1);
         numbers.push(2);
-        test.settle().expect("it runs");
-        test.advance(Duration::from_secs(9)).expect("it runs");
+        test.settle()?;
+        test.advance(Duration::from_secs(9))?;
         numbers.push(1);
-        test.settle().expect("it runs");
+        test.settle()?;
         assert_eq!(out.take_sorted(), [(1, 1, 1), (1, 2, 2), (2, 1, 1)]);
-        test.advance(Duration::from_secs(5)).expect("it runs");
-        let before = test.snapshot().expect("it runs");
+        test.advance(Duration::from_secs(5))?;
+        let before = test.snapshot()?;
         // The first key was used five seconds before, the second one fourteen.
-        test.parallelism(parallelism)
-            .restore(&before, streaks(numbers.clone(), out.clone()))
-            .expect("it goes on");
-        test.advance(Duration::from_secs(4)).expect("it runs");
+        test.parallelism(parallelism).restore(&before, streaks(numbers.clone(), out.clone()))?;
+        test.advance(Duration::from_secs(4))?;
         numbers.push(1);
         numbers.push(2);
-        test.settle().expect("it runs");
+        test.settle()?;
         assert_eq!(out.take_sorted(), [(1, 3, 3), (2, 1, 2)]);
-        test.advance(Duration::from_secs(10)).expect("it runs");
+        test.advance(Duration::from_secs(10))?;
         numbers.push(1);
-        test.finish().expect("it ends");
+        test.finish()?;
         assert_eq!(out.take_sorted(), [(1, 1, 4)]);
     }
+    Ok(())
 }

@@ -11,6 +11,8 @@ missing_packages() {
     command -v mariadb >/dev/null || echo mariadb-client
     [[ -n $(postgres_bin) ]] || echo postgresql
     command -v setpriv >/dev/null || echo util-linux
+    # Counts instructions, for tests/instructions.
+    command -v valgrind >/dev/null || echo valgrind
 }
 
 # Debian's server packages start a server on the default port. A policy of "no" (101) keeps invoke-rc.d from that; where

@@ -1,1 +1,1 @@
-//! Nothing but a home for the cases beside it: `pass` compiles, and in `fail` each file is one mistake.
+//! Nothing but a home for the cases beside it: `right` compiles, and in `fail` each file is one mistake.

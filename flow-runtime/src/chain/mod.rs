@@ -19,6 +19,7 @@ pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received, Stream};
 pub(crate) use operator::{Built, Part, build};
 pub(crate) use position::Fault;
 pub use position::{At, ChainError, Skipped};
+pub(crate) use state::{OperatorStateParts, OperatorWrite};
 pub(crate) use wiring::Environment;
 pub use wiring::{Chain, Wiring};
 pub(crate) use work::Work;

@@ -1,9 +1,12 @@
 //! The state of an operator at barriers.
 
 use std::{
-    cell::Cell,
+    ops::Deref,
     rc::Rc,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Instant,
 };
 
@@ -79,16 +82,16 @@ impl StateParts {
 }
 
 /// The writing of a part of operator state; none where there are no items.
-pub(super) type OperatorWrite = BoxFuture<'static, Result<Option<OperatorStatePart>, Error>>;
+pub(crate) type OperatorWrite = BoxFuture<'static, Result<Option<OperatorStatePart>, Error>>;
 
 /// A list of one operator in one subtask that belongs to no key.
-pub(crate) struct OperatorStateParts {
-    uid: Rc<str>,
+pub(crate) struct OperatorStateParts<P = Rc<dyn OperatorPort>> {
+    uid: String,
     name: &'static str,
     subtask: usize,
-    port: Rc<dyn OperatorPort>,
+    port: P,
     /// The checkpoint that the last barrier was for.
-    last: Cell<CheckpointId>,
+    last: AtomicU64,
     written: Written,
     place: (Store, Compression),
     /// For the names of files.
@@ -98,25 +101,25 @@ pub(crate) struct OperatorStateParts {
 /// The part that was written last, and for which checkpoint.
 type Written = Arc<Mutex<Option<(CheckpointId, Option<OperatorStatePart>)>>>;
 
-impl OperatorStateParts {
+impl<P: Deref<Target: OperatorPort>> OperatorStateParts<P> {
     pub(crate) fn new(
-        uid: Rc<str>,
+        uid: &str,
         name: &'static str,
         subtask: usize,
-        port: Rc<dyn OperatorPort>,
+        port: P,
         environment: &Environment,
     ) -> Self {
         let label = format!("{:016x}-{uid}-{name}-{subtask}", environment.attempt);
         let (last, place) = (environment.last, (environment.store.clone(), environment.compression));
-        let last = Cell::new(last);
+        let (uid, last) = (uid.to_owned(), AtomicU64::new(last.0));
         OperatorStateParts { uid, name, subtask, port, last, written: Written::default(), place, label }
     }
 
     /// A barrier. The items are copied now, encoded and written elsewhere.
-    pub(super) fn barrier(&self, checkpoint: CheckpointId, tries: Tries) -> Option<OperatorWrite> {
-        let before = self.last.replace(checkpoint);
+    pub(crate) fn barrier(&self, checkpoint: CheckpointId, tries: Tries) -> Option<OperatorWrite> {
+        let before = CheckpointId(self.last.swap(checkpoint.0, Ordering::Relaxed));
         let (written, place) = (Arc::clone(&self.written), self.place.clone());
-        let (uid, label) = (self.uid.to_string(), self.label.clone());
+        let (uid, label) = (self.uid.clone(), self.label.clone());
         // What is written already may be named again only if the checkpoint before named it, too: retention deletes
         // what no complete checkpoint names.
         let items = {
@@ -178,8 +181,8 @@ mod tests {
             uid: "rules".into(),
             name: "list",
             subtask: 0,
-            port: Rc::new(state.clone()),
-            last: Cell::new(CheckpointId(0)),
+            port: Rc::new(state.clone()) as Rc<dyn OperatorPort>,
+            last: AtomicU64::new(0),
             written: Written::default(),
             place: (store.clone(), Compression::None),
             label: "rules-list-0".to_owned(),

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     async_io::{self, Asynchronous, Looking},
-    checkpoint::{CheckpointId, Compression, Restored, Store},
+    checkpoint::{CheckpointError, CheckpointId, Compression, Restored, Store},
     error::Error,
     join::{
         Matching,
@@ -23,7 +23,7 @@ use crate::{
     },
     plan::Plan,
     record::{Lend, Plain, Portable},
-    sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort},
+    sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort, States},
     source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
     state::{
         KeyGroups, Keyed, OperatorPort, OperatorState, Redistribution, Share, StateItems, StatePort,
@@ -63,6 +63,34 @@ impl Environment {
 
     pub(crate) fn key_groups(&self, parallelism: usize) -> KeyGroups {
         KeyGroups { max_parallelism: self.max_parallelism, parallelism: parallelism as u32 }
+    }
+
+    /// Gives a subtask (of an operator, at a parallelism) its share of a list that the restored checkpoint holds.
+    pub(crate) fn restore_list(
+        &self,
+        (uid, subtask, parallelism): (&str, usize, usize),
+        name: &str,
+        redistribution: Redistribution,
+        port: &dyn OperatorPort,
+    ) -> Result<(), CheckpointError> {
+        let Some(restored) = &self.restored else { return Ok(()) };
+        let was = restored.manifest.operator(uid).map(|operator| operator.parallelism);
+        let mut parts = restored.operator_state(uid, name);
+        let share = match redistribution {
+            Redistribution::Even if was == Some(parallelism) => {
+                parts.retain(|(of, _)| *of == subtask);
+                Share::All
+            }
+            Redistribution::Even => Share::Of(subtask, parallelism),
+            Redistribution::Union | Redistribution::Broadcast => Share::All,
+        };
+        let parts: Vec<_> = parts.into_iter().map(|(_, items)| items).collect();
+        port.restore(&parts, share)
+    }
+
+    /// Whether a subtask's list is part of checkpoints: where all hold the same, one stores it.
+    pub(crate) fn keeps(&self, redistribution: Redistribution, subtask: usize) -> bool {
+        self.goes_back && (redistribution != Redistribution::Broadcast || subtask == 0)
     }
 }
 
@@ -319,25 +347,12 @@ impl Chain<'_> {
         }
         let environment = Arc::clone(&self.wiring.environment);
         let (uid, subtask) = (self.uid(operator), self.wiring.worker);
-        if let Some(restored) = &environment.restored {
-            let was = restored.manifest.operator(&uid).map(|operator| operator.parallelism);
-            let mut parts = restored.operator_state(&uid, name);
-            let share = match redistribution {
-                Redistribution::Even if was == Some(self.parallelism) => {
-                    parts.retain(|(of, _)| *of == subtask);
-                    Share::All
-                }
-                Redistribution::Even => Share::Of(subtask, self.parallelism),
-                Redistribution::Union | Redistribution::Broadcast => Share::All,
-            };
-            let parts: Vec<_> = parts.into_iter().map(|(_, items)| items).collect();
-            if let Err(error) = port.restore(&parts, share) {
-                self.wiring.error.get_or_insert(Error::Checkpoint(error.of(&uid)));
-            }
+        let place = (&*uid, subtask, self.parallelism);
+        if let Err(error) = environment.restore_list(place, name, redistribution, &*port) {
+            self.wiring.error.get_or_insert(Error::Checkpoint(error.of(&uid)));
         }
-        // All hold the same, so one stores it.
-        if environment.goes_back && (redistribution != Redistribution::Broadcast || subtask == 0) {
-            self.lists.push(OperatorStateParts::new(uid, name, subtask, port, &environment));
+        if environment.keeps(redistribution, subtask) {
+            self.lists.push(OperatorStateParts::new(&uid, name, subtask, port, &environment));
         }
     }
 
@@ -351,6 +366,7 @@ impl Chain<'_> {
             parallelism: self.parallelism,
             attempt: environment.attempt,
             restored: environment.restored.as_ref().map(|restored| restored.manifest.id),
+            states: States::kept(&environment),
         };
         if let Some(held) = sink.held_rows() {
             self.hold(operator, held);

@@ -189,14 +189,7 @@ mod tests {
     use super::*;
 
     fn cx(parallelism: usize) -> SinkContext {
-        SinkContext {
-            job: "job".into(),
-            operator: "print".into(),
-            subtask: parallelism - 1,
-            parallelism,
-            attempt: 1,
-            restored: None,
-        }
+        SinkContext { subtask: parallelism - 1, parallelism, attempt: 1, ..SinkContext::new("job", "print") }
     }
 
     #[tokio::test]

@@ -170,14 +170,7 @@ fn numbers() {
 #[ignore = "a measurement"]
 fn tsv() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let cx = SinkContext {
-        job: "job".into(),
-        operator: "speed".into(),
-        subtask: 0,
-        parallelism: 1,
-        attempt: 1,
-        restored: None,
-    };
+    let cx = SinkContext { attempt: 1, ..SinkContext::new("job", "speed") };
     let dir = tempfile::tempdir().unwrap();
     let text = words(50_000_000, true);
     let all: Vec<&str> = text.split_whitespace().collect();

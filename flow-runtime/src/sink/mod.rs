@@ -8,6 +8,7 @@ mod desk;
 pub(crate) mod handle;
 pub(crate) mod pending;
 mod port;
+mod state;
 mod task;
 mod traits;
 mod two_phase;
@@ -18,6 +19,8 @@ pub(crate) use desk::{Carried, Desk};
 pub use handle::{TransactionHandle, decode_handle, describe_handle, encode_handle};
 pub use port::{Filling, SinkHandle};
 pub(crate) use port::{SinkParts, SinkPort};
+pub use state::SinkState;
+pub(crate) use state::States;
 pub use traits::{
     CommitError, Committed, ExactlyOnce, HeldRows, InDoubt, Recovered, Settlement, Sink, SinkBuffer,
     SinkCommitter, SinkContext, SinkWriter, Standing, Write,

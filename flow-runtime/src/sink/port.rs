@@ -17,7 +17,12 @@ use super::{
     task::{Message, SinkTask, Status},
     unconfirmed::Unconfirmed,
 };
-use crate::{chain::Environment, checkpoint::CheckpointId, error::BoxError, worker::Alarm};
+use crate::{
+    chain::{Environment, OperatorWrite},
+    checkpoint::CheckpointId,
+    error::BoxError,
+    worker::{Alarm, Tries},
+};
 
 /// Buffers that may lie between the worker and the writer task.
 const DEPTH: usize = 4;
@@ -157,8 +162,15 @@ impl<S: Sink> Feeder<S> {
     }
 }
 
-/// What a barrier brings: the transactions that the checkpoint has to carry.
-pub(crate) type SinkParts = Pin<Box<dyn Future<Output = Vec<Arc<Unconfirmed>>> + Send>>;
+/// What a barrier brings.
+pub(crate) type SinkParts = Pin<Box<dyn Future<Output = Barrier> + Send>>;
+
+/// What a checkpoint has to hold of a sink's subtask.
+#[derive(Default)]
+pub(crate) struct Barrier {
+    pub(crate) transactions: Vec<Arc<Unconfirmed>>,
+    pub(crate) states: Vec<OperatorWrite>,
+}
 
 /// A sink as the engine sees it, whatever its types.
 pub(crate) trait SinkPort {
@@ -172,7 +184,7 @@ pub(crate) trait SinkPort {
     fn flush(&self);
 
     /// Ends the epoch; the future gives what the checkpoint has to hold.
-    fn barrier(&self, checkpoint: CheckpointId) -> SinkParts;
+    fn barrier(&self, checkpoint: CheckpointId, tries: Tries) -> SinkParts;
 
     /// The checkpoint is complete: what it carried may be committed.
     fn completed(&self, checkpoint: CheckpointId);
@@ -216,11 +228,11 @@ impl<S: Sink> SinkPort for SinkHandle<S> {
         feeder.pump();
     }
 
-    fn barrier(&self, checkpoint: CheckpointId) -> SinkParts {
+    fn barrier(&self, checkpoint: CheckpointId, tries: Tries) -> SinkParts {
         let (reply, parts) = oneshot::channel();
         let mut feeder = self.0.borrow_mut();
         feeder.seal();
-        feeder.sealed.push_back(Message::Barrier(checkpoint, reply));
+        feeder.sealed.push_back(Message::Barrier(checkpoint, tries, reply));
         feeder.pump();
         Box::pin(async move {
             match parts.await {

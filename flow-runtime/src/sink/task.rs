@@ -13,10 +13,11 @@ use futures_util::FutureExt;
 use tokio::sync::{Notify, OnceCell, mpsc, oneshot};
 
 use super::{
-    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter,
+    CommitError, Recovered, Sink, SinkBuffer, SinkCommitter, SinkContext, SinkWriter, States,
     behind::Behind,
     decode_handle, encode_handle,
     pending::{Carried, Commits},
+    port::Barrier,
     unconfirmed::Unconfirmed,
 };
 use crate::{
@@ -24,13 +25,13 @@ use crate::{
     checkpoint::CheckpointId,
     error::{BoxError, Error, Place, panic_message},
     failpoint::{Point, reach},
-    worker::{AbortOnDrop, Alarm},
+    worker::{AbortOnDrop, Alarm, Tries},
 };
 
 /// What the worker sends.
 pub(crate) enum Message<S: Sink> {
     Write(S::Buffer),
-    Barrier(CheckpointId, oneshot::Sender<Vec<Arc<Unconfirmed>>>),
+    Barrier(CheckpointId, Tries, oneshot::Sender<Barrier>),
 }
 
 /// What worker, writer and committer know of each other.
@@ -139,6 +140,7 @@ impl<S: Sink> SinkTask<S> {
     async fn write(mut self) -> Result<(), Error> {
         self.recover().await?;
         let (mut writer, committer) = self.sink.open(&self.cx).await.map_err(|e| self.failed(e))?;
+        self.cx.states.opened();
         let (prepare, prepared) = mpsc::unbounded_channel();
         let (status, cx, control) =
             (Arc::clone(&self.status), self.cx.clone(), Arc::clone(&self.environment.control));
@@ -161,7 +163,7 @@ impl<S: Sink> SinkTask<S> {
                     buffer.clear();
                     let _ = self.empty.try_send(buffer);
                 }
-                Message::Barrier(checkpoint, reply) => {
+                Message::Barrier(checkpoint, tries, reply) => {
                     reach(Point::BeforePreCommit);
                     let handle = writer.pre_commit(checkpoint).await.map_err(|e| self.failed(e))?;
                     reach(Point::PreCommitted);
@@ -177,9 +179,10 @@ impl<S: Sink> SinkTask<S> {
                     };
                     // The committer outlives this task's last message.
                     let _ = handle.map(|handle| prepare.send((checkpoint, handle)));
-                    let parts = carried.barrier(checkpoint, entry, confirmed);
+                    let transactions = carried.barrier(checkpoint, entry, confirmed);
+                    let states = self.cx.states.barrier(checkpoint, tries);
                     // Unheard where the checkpoint has failed meanwhile.
-                    let _ = reply.send(parts);
+                    let _ = reply.send(Barrier { transactions, states });
                 }
             }
         }
@@ -203,7 +206,7 @@ impl<S: Sink> SinkTask<S> {
                     handles.push(Recovered { subtask, checkpoint, handle });
                 }
             }
-            let cx = SinkContext { subtask: 0, ..self.cx.clone() };
+            let cx = SinkContext { subtask: 0, states: States::Refused, ..self.cx.clone() };
             reach(Point::BeforeRecover);
             self.sink.recover(&cx, handles).await.map_err(|e| self.failed(e))?;
             reach(Point::Recovered);

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future};
 
-use super::TransactionHandle;
+use super::{States, TransactionHandle};
 use crate::{checkpoint::CheckpointId, error::BoxError};
 
 /// Where a sink's subtask stands in the job, and which names it may use outside.
@@ -23,6 +23,8 @@ pub struct SinkContext {
     /// The checkpoint from which this attempt resumed, if any: everything up to it is, or is about to be,
     /// committed; nothing after it may become visible.
     pub restored: Option<CheckpointId>,
+    /// What it remembers.
+    pub(crate) states: States,
 }
 
 impl SinkContext {
@@ -36,6 +38,7 @@ impl SinkContext {
             parallelism: 1,
             attempt: 0,
             restored: None,
+            states: States::Unkept,
         }
     }
 }

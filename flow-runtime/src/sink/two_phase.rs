@@ -132,6 +132,16 @@ pub trait TwoPhaseCommit: Clone + Send + Sync + 'static {
     /// What names a pre-committed transaction.
     type Handle: TransactionHandle;
 
+    /// Called for each subtask before all else: the place to ask for
+    /// [operator state](SinkContext::operator_state), which the context of each transaction then gives again.
+    ///
+    /// # Errors
+    /// Those that asking gives.
+    fn opened(&self, cx: &SinkContext) -> Result<(), BoxError> {
+        let _ = cx;
+        Ok(())
+    }
+
     /// Opens a transaction, before the first record of an epoch.
     fn begin(
         &self,
@@ -245,6 +255,7 @@ impl<T: TwoPhaseCommit> Sink for T {
     }
 
     async fn open(&self, cx: &SinkContext) -> Result<(TwoPhaseWriter<T>, TwoPhaseCommitter<T>), BoxError> {
+        self.opened(cx)?;
         let writer = TwoPhaseWriter { sink: self.clone(), cx: cx.clone(), begun: 0, live: None };
         Ok((writer, TwoPhaseCommitter(self.clone())))
     }

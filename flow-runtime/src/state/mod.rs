@@ -13,7 +13,7 @@ pub use aggregate::Sum;
 pub(crate) use aggregate::overflow;
 pub use key::{Key, KeyGroup, StoredKey, StoredKeyPart};
 pub(crate) use key::{KeyGroups, hash};
-pub(crate) use operator::{Items, OperatorPort, Share};
+pub(crate) use operator::{Held, Items, OperatorPort, Share};
 pub use operator::{OperatorState, OperatorStateMut, Redistribution, StateItems};
 pub(crate) use port::StatePort;
 pub use table::{Keyed, StateValue, Table};

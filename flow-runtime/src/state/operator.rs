@@ -120,11 +120,12 @@ where
 #[derive(Debug)]
 pub struct OperatorState<C>(Rc<RefCell<Held<C>>>);
 
+/// What a handle shares with the checkpoint.
 #[derive(Debug, Default)]
-struct Held<C> {
-    content: C,
+pub(crate) struct Held<C> {
+    pub(crate) content: C,
     /// Whether it may have changed since the last barrier.
-    changed: bool,
+    pub(crate) changed: bool,
 }
 
 impl<C> Clone for OperatorState<C> {
@@ -197,8 +198,9 @@ pub(crate) enum Share {
     Of(usize, usize),
 }
 
-impl<C: StateItems> OperatorPort for OperatorState<C> {
-    fn restore(&self, parts: &[Bytes], share: Share) -> Result<(), CheckpointError> {
+impl<C: StateItems> Held<C> {
+    /// As [`OperatorPort::restore`].
+    pub(crate) fn restore(&mut self, parts: &[Bytes], share: Share) -> Result<(), CheckpointError> {
         let mut items = Vec::new();
         for part in parts {
             for entry in decode_entries::<(), C::Item>(part) {
@@ -210,17 +212,27 @@ impl<C: StateItems> OperatorPort for OperatorState<C> {
             items.truncate(to);
             items.drain(..from);
         }
-        self.0.borrow_mut().content.add(items);
+        self.content.add(items);
         Ok(())
     }
 
-    fn close(&self, all: bool) -> Option<Items> {
-        let mut held = self.0.borrow_mut();
-        if !std::mem::replace(&mut held.changed, false) && !all {
+    /// As [`OperatorPort::close`].
+    pub(crate) fn close(&mut self, all: bool) -> Option<Items> {
+        if !std::mem::replace(&mut self.changed, false) && !all {
             return None;
         }
-        let items = held.content.items();
+        let items = self.content.items();
         Some(Items { count: items.len(), encode: Box::new(move || encode(&items)) })
+    }
+}
+
+impl<C: StateItems> OperatorPort for OperatorState<C> {
+    fn restore(&self, parts: &[Bytes], share: Share) -> Result<(), CheckpointError> {
+        self.0.borrow_mut().restore(parts, share)
+    }
+
+    fn close(&self, all: bool) -> Option<Items> {
+        self.0.borrow_mut().close(all)
     }
 }
 

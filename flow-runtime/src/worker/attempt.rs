@@ -59,6 +59,7 @@ fn work(
     for warning in &wiring.warnings {
         tracing::warn!("{warning}");
     }
+    let worker_index = worker.index();
     worker.dataflow::<u64, _, _>(|scope| {
         let operators = wiring.operators.iter().filter(|operator| operator.remembers);
         let entries: Vec<_> = operators
@@ -72,7 +73,7 @@ fn work(
         let alarm = committer.alarm(scope);
         let chain::Built { parts, sinks } = chain::build(scope, wiring, &alarm);
         let completions = manifest::build(scope, parts, Arc::clone(environment), entries, retain);
-        committer.build(completions, Arc::clone(environment), sinks);
+        committer.build(completions, Arc::clone(environment), worker_index, sinks);
     });
     while !control.has_failed() && worker.has_dataflows() {
         worker.step_or_park(None);

@@ -32,10 +32,12 @@ impl<'s> Committer<'s> {
         mut self,
         completions: StreamVec<'s, u64, ()>,
         environment: Arc<Environment>,
+        worker: usize,
         sinks: Vec<Rc<dyn SinkPort>>,
     ) {
         let mut input = self.builder.new_input(completions, Pipeline);
         let mut known = CheckpointId(environment.first_epoch().0 - 1);
+        let mut told = known;
         self.builder.build_reschedule(move |_| {
             move |frontiers| {
                 input.for_each(|_, nothing| nothing.clear());
@@ -54,7 +56,12 @@ impl<'s> Committer<'s> {
                     }
                 }
                 // Incomplete while a sink has something to commit: the job ends when nothing is in doubt.
-                !sinks.iter().all(|sink| sink.settled(known))
+                let settled = sinks.iter().all(|sink| sink.settled(known));
+                if settled && known > told {
+                    told = known;
+                    environment.control.settled(worker, known);
+                }
+                !settled
             }
         });
     }

@@ -59,7 +59,9 @@ pub(crate) struct Control {
     under_way: AtomicI64,
     /// How many have got one.
     answers: AtomicU64,
-    /// Is told that something has happened to a checkpoint.
+    /// How many chains wait for what follows them.
+    held_up: AtomicI64,
+    /// Is told that something has happened that a test may wait for.
     observer: OnceLock<Listener>,
 }
 
@@ -99,6 +101,8 @@ struct Phase {
     finished: HashSet<(usize, usize)>,
     alarms: Vec<Alarm>,
     workers: Vec<Thread>,
+    /// Of each worker, the newest checkpoint of which its sinks have committed everything.
+    settled: HashMap<usize, CheckpointId>,
     skipped: BTreeMap<String, Arc<AtomicU64>>,
     late: BTreeMap<String, Arc<AtomicU64>>,
     late_output: BTreeMap<String, Arc<AtomicU64>>,
@@ -118,6 +122,7 @@ impl Control {
             events,
             under_way: AtomicI64::new(0),
             answers: AtomicU64::new(0),
+            held_up: AtomicI64::new(0),
             observer: OnceLock::new(),
         };
         (control, receiver)
@@ -201,9 +206,33 @@ impl Control {
         self.answers.load(Ordering::SeqCst)
     }
 
+    /// A chain more has to wait for what follows it, or one less.
+    pub(crate) fn held_up(&self, more: i64) {
+        self.held_up.fetch_add(more, Ordering::SeqCst);
+        self.observed();
+    }
+
+    /// Whether a chain waits for what follows it.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.held_up.load(Ordering::SeqCst) > 0
+    }
+
     /// The newest complete checkpoint.
     pub(crate) fn complete(&self) -> CheckpointId {
         self.outcomes().complete
+    }
+
+    /// The sinks of a worker have committed what this checkpoint carried for them.
+    pub(crate) fn settled(&self, worker: usize, checkpoint: CheckpointId) {
+        self.phase().settled.insert(worker, checkpoint);
+        self.observed();
+    }
+
+    /// Whether the sinks of all workers have.
+    pub(crate) fn is_settled(&self, checkpoint: CheckpointId) -> bool {
+        let phase = self.phase();
+        phase.settled.len() == phase.workers.len()
+            && phase.settled.values().all(|settled| *settled >= checkpoint)
     }
 
     /// Whether the job wants to end, so that there is nothing more to read.

@@ -78,7 +78,7 @@ impl Subtask {
         if let Some(times) = &self.times {
             parts.extend(times.parts(&self.work, self.environment.aligned).into_iter().map(Part::Watermark));
         }
-        let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.barrier(checkpoint)).collect();
+        let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.barrier(checkpoint, Tries::of(last))).collect();
         // Given up before it came here, or unwanted: then the end of the epoch is for the sinks alone, and what has
         // changed in the state belongs to the next checkpoint.
         let failed = self.environment.control.is_failed(checkpoint);
@@ -132,9 +132,12 @@ impl Subtask {
                     parts.extend(list.await?.map(Part::Operator));
                 }
                 for sink in sinks {
-                    let pending = sink.await;
-                    for handle in pending.iter() {
+                    let barrier = sink.await;
+                    for handle in barrier.transactions.iter() {
                         parts.push(Part::Sink(handle.write(&environment, tries).await?));
+                    }
+                    for state in barrier.states {
+                        parts.extend(state.await?.map(Part::Operator));
                     }
                 }
                 Ok::<_, Error>(parts)

@@ -186,6 +186,7 @@ fn build_chain<'s>(
             }
             let (written, writes) = mpsc::channel();
             subtask = Some(Subtask {
+                held_up: false,
                 environment,
                 work,
                 epoch: first,

@@ -61,6 +61,8 @@ pub(super) struct Subtask {
     pub(super) sinks: Vec<Rc<dyn SinkPort>>,
     pub(super) finish: Vec<FinishLoop>,
     pub(super) times: Option<Times>,
+    /// Whether it could not go on when it last wanted to.
+    pub(super) held_up: bool,
     /// When it has asked to be woken because of time.
     pub(super) wakes: Option<Instant>,
     pub(super) alarm: Alarm,
@@ -289,6 +291,10 @@ impl Subtask {
         if let Some(times) = &mut self.times {
             go_on &= !times.is_full();
             times.may_read(go_on);
+        }
+        if self.held_up == go_on {
+            self.held_up = !go_on;
+            self.environment.control.held_up(if go_on { -1 } else { 1 });
         }
         go_on
     }

@@ -1,6 +1,9 @@
 //! A source that a test pushes records into.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -94,7 +97,8 @@ impl<T> Input<T> {
         (0..splits).for_each(|split| self.step(split, Vec::new(), watermark));
     }
 
-    /// Nothing follows: the job ends when all of its inputs are closed, and all open windows fire.
+    /// Nothing follows: the job ends when all of its inputs are closed, and all open windows fire. A split that is read to
+    /// its end holds nobody back.
     pub fn close(&self) {
         self.log().closed = true;
         self.changed();
@@ -154,6 +158,8 @@ impl<T: Send + Sync + 'static> InputPort for Input<T> {
 pub struct InputSplit {
     number: usize,
     step: usize,
+    /// Whether nothing follows.
+    finished: bool,
 }
 
 impl Split for InputSplit {
@@ -164,6 +170,10 @@ impl Split for InputSplit {
     fn position(&self) -> String {
         format!("push {}", self.step)
     }
+
+    fn is_finished(&self) -> bool {
+        self.finished
+    }
 }
 
 impl<T: Clone + Send + Sync + 'static> Source for Input<T> {
@@ -172,7 +182,9 @@ impl<T: Clone + Send + Sync + 'static> Source for Input<T> {
     type Reader = InputReader<T>;
 
     async fn discover(&self, _: bool) -> Result<Vec<InputSplit>, BoxError> {
-        Ok((0..self.log().splits.len()).map(|number| InputSplit { number, step: 0 }).collect())
+        Ok((0..self.log().splits.len())
+            .map(|number| InputSplit { number, step: 0, finished: false })
+            .collect())
     }
 
     async fn open(&self, _: SourceContext, splits: Vec<InputSplit>) -> Result<InputReader<T>, BoxError> {
@@ -191,7 +203,7 @@ impl<T: Clone + Send + Sync + 'static> Source for Input<T> {
         }
         let versions = self.0.version.subscribe();
         self.0.signal.ring();
-        Ok(InputReader { input: self.clone(), splits, versions })
+        Ok(InputReader { input: self.clone(), splits, paused: BTreeSet::new(), versions })
     }
 }
 
@@ -203,6 +215,8 @@ impl<T: Clone + Send + Sync + 'static> Bounded for Input<T> {}
 pub struct InputReader<T> {
     input: Input<T>,
     splits: Vec<InputSplit>,
+    /// Ahead of others, in a pipeline with alignment.
+    paused: BTreeSet<String>,
     versions: watch::Receiver<u64>,
 }
 
@@ -214,6 +228,11 @@ impl<T: Clone + Send + Sync + 'static> SourceReader for InputReader<T> {
         InputBatch { input: self.input.clone(), records: Vec::new(), watermark: None, split: 0, step: 0 }
     }
 
+    fn pause(&mut self, splits: &BTreeSet<String>) -> Result<bool, BoxError> {
+        self.paused.clone_from(splits);
+        Ok(true)
+    }
+
     async fn fetch(
         &mut self,
         fetched: &mut Fetched<InputBatch<T>, InputSplit>,
@@ -222,7 +241,8 @@ impl<T: Clone + Send + Sync + 'static> SourceReader for InputReader<T> {
             self.versions.borrow_and_update();
             {
                 let log = self.input.log();
-                let steps = self.splits.iter_mut().filter_map(|split| {
+                let read = self.splits.iter_mut().filter(|split| !self.paused.contains(&split.id()));
+                let steps = read.filter_map(|split| {
                     let step = log.splits.get(split.number)?.steps.get(split.step)?;
                     Some((split, step))
                 });
@@ -238,7 +258,17 @@ impl<T: Clone + Send + Sync + 'static> SourceReader for InputReader<T> {
                     // The batch was used before.
                     fetched.batch.records.clear();
                     (fetched.batch.watermark, fetched.batch.step) = (None, 0);
-                    return Ok(Progress::Finished);
+                    let at_end = |split: &InputSplit| split.step == log.splits[split.number].steps.len();
+                    for split in self.splits.iter_mut().filter(|split| !split.finished && at_end(split)) {
+                        split.finished = true;
+                        fetched.advanced.push(split.clone());
+                    }
+                    if self.splits.iter().all(|split| split.finished) {
+                        return Ok(Progress::Finished);
+                    }
+                    if !fetched.advanced.is_empty() {
+                        return Ok(Progress::More);
+                    }
                 }
             }
             // The sender lives in the input.

@@ -17,7 +17,7 @@ pub use input::Input;
 pub use output::Output;
 pub use snapshot::Snapshot;
 
-use self::{input::InputPort, output::OutputPort, signal::Signal};
+use self::{input::InputPort, signal::Signal};
 use crate::{
     checkpoint::Store,
     error::Error,
@@ -71,7 +71,6 @@ pub struct Harness {
     store: Store,
     signal: Signal,
     inputs: Arc<Mutex<Vec<Arc<dyn InputPort>>>>,
-    outputs: Vec<Arc<dyn OutputPort>>,
     running: Option<Running>,
     /// Looks again when the clock has moved.
     ticks: Listener,
@@ -100,7 +99,6 @@ impl Harness {
             store: Store::in_memory(),
             signal,
             inputs: Arc::default(),
-            outputs: Vec::new(),
             running: None,
             ticks,
         }
@@ -139,9 +137,7 @@ impl Harness {
 
     /// A sink for the pipeline.
     pub fn output<T: Send + 'static>(&mut self) -> Output<T> {
-        let output = Output::new(self.signal.clone());
-        self.outputs.push(Arc::new(output.clone()));
-        output
+        Output::watched_by(self.signal.clone())
     }
 
     /// Processing time, to be given to what needs it beside the pipeline.
@@ -245,8 +241,8 @@ impl Harness {
         };
         let settled = || {
             let control = running.stop.running()?;
-            let committed = self.outputs.iter().all(|output| output.settled());
-            (control.complete() > before && committed).then_some(true)
+            let complete = control.complete();
+            (complete > before && control.is_settled(complete)).then_some(true)
         };
         let ended = || running.ended().then_some(false);
         match self.signal.wait(patience, || ended().or_else(settled)) {
@@ -279,6 +275,20 @@ impl Harness {
         let is_so = self
             .signal
             .wait(self.patience, || if so() { Some(true) } else { running.ended().then_some(false) });
+        if is_so == Some(true) { Ok(()) } else { Err(self.why()) }
+    }
+
+    /// Waits until records have to wait because a sink, or an operator that waits for answers, takes no more: see
+    /// [`Output::hold`]. Nothing is read then until it goes on, so `settle` would wait for ever.
+    ///
+    /// # Errors
+    /// As [`settle`](Self::settle).
+    pub fn until_held_up(&mut self) -> Result<(), Error> {
+        let running = self.running.as_ref().ok_or_else(not_running)?;
+        let held_up = || running.stop.running().is_some_and(|control| control.is_held_up());
+        let is_so = self
+            .signal
+            .wait(self.patience, || if held_up() { Some(true) } else { running.ended().then_some(false) });
         if is_so == Some(true) { Ok(()) } else { Err(self.why()) }
     }
 

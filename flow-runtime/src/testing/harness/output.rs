@@ -6,6 +6,7 @@ use std::{
 };
 
 use flow_macros::TransactionHandle;
+use tokio::sync::watch;
 
 use super::signal::Signal;
 use crate::{
@@ -19,13 +20,15 @@ use crate::{
 
 /// A sink of a pipeline under test, and the handle by which the test takes what came out. Clones are the same.
 ///
-/// Made by [`Harness::output`](super::Harness::output). It is outside of the job, as a database would be: what is
+/// Made by [`Harness::output`](super::Harness::output), or, for a test that runs its job by itself, by [`new`](Self::new).
+/// It is outside of the job, as a database would be: what is
 /// committed stays, whatever becomes of the job, and what was emitted and not committed is gone when the job goes back to
 /// a checkpoint before it.
 pub struct Output<T>(Arc<Shared<T>>);
 
 struct Shared<T> {
     outside: Mutex<Outside<T>>,
+    held: watch::Sender<bool>,
     signal: Signal,
 }
 
@@ -65,14 +68,20 @@ impl<T> std::fmt::Debug for Output<T> {
 }
 
 impl<T> Output<T> {
-    pub(super) fn new(signal: Signal) -> Self {
+    /// One that no harness knows.
+    #[must_use]
+    pub fn new() -> Self {
+        Output::watched_by(Signal::default())
+    }
+
+    pub(super) fn watched_by(signal: Signal) -> Self {
         let outside = Outside {
             written: BTreeMap::new(),
             pending: BTreeMap::new(),
             committed: BTreeMap::new(),
             done: BTreeSet::new(),
         };
-        Output(Arc::new(Shared { outside: Mutex::new(outside), signal }))
+        Output(Arc::new(Shared { outside: Mutex::new(outside), held: watch::Sender::new(false), signal }))
     }
 
     /// What was committed since it was called last: in the order of checkpoints, of the subtasks of the sink in each, and
@@ -100,6 +109,17 @@ impl<T> Output<T> {
         outside.written.values().chain(outside.pending.values()).map(Vec::len).sum()
     }
 
+    /// It takes no more records, as a database that is away: some buffers later the job waits, up to its sources. See
+    /// [`Harness::until_held_up`](super::Harness::until_held_up).
+    pub fn hold(&self) {
+        self.0.held.send_replace(true);
+    }
+
+    /// It takes records again.
+    pub fn release(&self) {
+        self.0.held.send_replace(false);
+    }
+
     fn outside(&self) -> MutexGuard<'_, Outside<T>> {
         self.0.outside.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -120,23 +140,17 @@ impl<T> Output<T> {
     }
 }
 
+impl<T> Default for Output<T> {
+    fn default() -> Self {
+        Output::new()
+    }
+}
+
 impl<T: Clone> Output<T> {
     /// What was committed and not taken yet, as [`take`](Self::take) would give it.
     #[must_use]
     pub fn committed(&self) -> Vec<T> {
         self.outside().committed.values().flatten().cloned().collect()
-    }
-}
-
-/// What the harness needs of an output, whatever its type.
-pub(super) trait OutputPort: Send + Sync {
-    /// Whether everything that was pre-committed is committed.
-    fn settled(&self) -> bool;
-}
-
-impl<T: Send + 'static> OutputPort for Output<T> {
-    fn settled(&self) -> bool {
-        self.outside().pending.is_empty()
     }
 }
 
@@ -213,6 +227,8 @@ impl<T: Send + 'static> SinkWriter for OutputWriter<T> {
     type Handle = Transaction;
 
     async fn write(&mut self, buffer: &mut OutputBuffer<T>) -> Result<(), BoxError> {
+        // The sender lives in the output.
+        let _ = self.output.0.held.subscribe().wait_for(|held| !held).await;
         self.output.outside().written.entry(self.place()).or_default().append(&mut buffer.0);
         self.output.0.signal.ring();
         Ok(())

@@ -64,12 +64,10 @@ mod tests {
     #[test]
     fn hidden_names_tell_sinks_apart() {
         let cx = |job: &str, operator: &str| SinkContext {
-            job: job.into(),
-            operator: operator.into(),
             subtask: 3,
             parallelism: 4,
             attempt: 0xabc,
-            restored: None,
+            ..SinkContext::new(job, operator)
         };
         assert_eq!(
             hidden(&cx("word/count", "counts.sink"), 5),

@@ -13,12 +13,11 @@ use crate::{
 
 fn cx(attempt: u64, restored: Option<u64>) -> SinkContext {
     SinkContext {
-        job: "job".into(),
-        operator: "counts.sink".into(),
         subtask: 1,
         parallelism: 2,
         attempt,
         restored: restored.map(CheckpointId),
+        ..SinkContext::new("job", "counts.sink")
     }
 }
 

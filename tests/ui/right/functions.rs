@@ -7,7 +7,7 @@ fn double(n: u64) -> u64 {
 }
 
 fn is_even(n: &u64) -> bool {
-    n % 2 == 0
+    n.is_multiple_of(2)
 }
 
 fn add(step: u64) -> impl FnMut(u64) -> u64 + Clone {
@@ -48,6 +48,7 @@ fn p() {
         .sink(file::to_tsv("out"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = p();
 }

@@ -34,6 +34,7 @@ fn p() {
         .sink(file::to_lines("d"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = p();
 }

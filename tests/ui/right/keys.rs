@@ -21,7 +21,7 @@ enum Parity {
 struct Pair<T>(T, T);
 
 fn parity(n: &u64) -> Parity {
-    if n % 2 == 0 { Parity::Even } else { Parity::Odd }
+    if n.is_multiple_of(2) { Parity::Even } else { Parity::Odd }
 }
 
 #[pipeline]
@@ -37,6 +37,7 @@ fn p() {
     numbers.key_by(|_| ()).count().map(|((), n)| n).sink(file::to_lines("d"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = p();
 }

@@ -26,7 +26,8 @@ fn statements() {
     numbers.map(next).sink(flow::file::to_lines("out"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = (smallest(), parenthesized());
     let _main: fn() -> ExitCode = || flow::run(statements);
 }

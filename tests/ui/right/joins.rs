@@ -95,6 +95,7 @@ fn of_helpers(amounts: Vec<(String, u64)>, rates: Vec<(String, u64)>) {
         .sink(print());
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = (joins, of_helpers);
 }

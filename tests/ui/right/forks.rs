@@ -26,6 +26,7 @@ fn batch() {
     sums.key_by(|(_, sum)| *sum).count().sink(file::to_tsv("b"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = (p(), batch());
 }

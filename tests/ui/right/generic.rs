@@ -35,6 +35,7 @@ impl Event for Click {
     }
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = p(&Args { events: vec![Click(1)] });
 }

@@ -32,7 +32,8 @@ pub enum Any {
     },
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let handle = Of { inner: vec![1u64], r#type: Some((1, "a".to_owned())) };
     let encoded = flow::sink::encode_handle(&handle).unwrap();
     assert_eq!(flow::sink::decode_handle::<Of<Vec<u64>>>(&encoded).unwrap(), handle);

@@ -30,6 +30,7 @@ fn p(args: &Args, step: u64, out: String) {
         .sink(file::to_lines(out));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = p(&Args { prefix: String::new(), least: 1 }, 2, String::new());
 }

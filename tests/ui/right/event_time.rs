@@ -61,6 +61,7 @@ pub fn unusual(size: Duration, greeting: &str) {
     untimed.watermarks(monotonous(), |n| *n).sink(file::to_lines("numbers"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     drop(unusual(Duration::from_secs(1), "hello"));
 }

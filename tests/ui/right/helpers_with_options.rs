@@ -36,6 +36,7 @@ fn streaming() {
     logged(lines).sink(file::to_lines("out"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = (batch(), streaming());
 }

@@ -38,14 +38,15 @@ fn by_the_clock() {
 #[pipeline(guarantee = at_least_once)]
 fn entering() {
     let strategy = bounded(std::time::Duration::from_secs(1));
-    let aligned = source(range(0..9))
-        .watermarks(monotonous().with_alignment("10s").with_idleness("1m"), |n| *n);
+    let aligned =
+        source(range(0..9)).watermarks(monotonous().with_alignment("10s").with_idleness("1m"), |n| *n);
     let entering = source(range(0..9)).watermarks(ingestion());
     let by_a_variable = source(range(0..9)).watermarks(strategy, |n| *n);
     let all = aligned.union(entering, by_a_variable);
     all.window_all(tumbling("1s")).count().sink(file::to_tsv("a"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     drop((of_all(), by_the_clock(), entering()));
 }

@@ -7,8 +7,8 @@ use flow::{
     collection::range,
     file, pipeline,
     process::{KeyedContext, NoSide},
-    watermark::monotonous,
     time::Timestamp,
+    watermark::monotonous,
 };
 
 /// What is kept.
@@ -65,9 +65,14 @@ impl KeyedProcessFunction for Last<'static> {
 
 #[pipeline]
 fn words(path: &str, limit: u64) {
-    let lines = source(file::text(path)).watermarks(monotonous(), |line| Timestamp::from_millis(line.len() as i64));
+    let lines =
+        source(file::text(path)).watermarks(monotonous(), |line| Timestamp::from_millis(line.len() as i64));
     let (long, short) = lines.split(|line| {
-        if line.len() as u64 > limit { Split2::First(line) } else { Split2::Second((line, line.len() as u64)) }
+        if line.len() as u64 > limit {
+            Split2::First(line)
+        } else {
+            Split2::Second((line, line.len() as u64))
+        }
     });
     long.sink(file::to_lines("long"));
     let (last, _) =
@@ -77,10 +82,12 @@ fn words(path: &str, limit: u64) {
 
 #[pipeline]
 fn dropped() {
-    let (_, odd) = source(range(0..9)).split(|n| if n % 2 == 0 { Split2::First(n) } else { Split2::Second(n) });
+    let (_, odd) =
+        source(range(0..9)).split(|n| if n % 2 == 0 { Split2::First(n) } else { Split2::Second(n) });
     odd.sink(file::to_lines("odd"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = (words("in", 3), dropped(), Empty);
 }

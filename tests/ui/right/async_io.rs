@@ -61,6 +61,7 @@ fn p(client: Client, prefix: &str) {
         .sink(file::to_lines("all"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = p(Client(Arc::default()), "");
 }

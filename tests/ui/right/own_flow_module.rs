@@ -11,6 +11,7 @@ pub(crate) fn drop() {
     source(::flow::collection::range(0..9)).key_by(flow::key).count().sink(::flow::file::to_tsv("out"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = drop();
 }

@@ -37,6 +37,7 @@ fn p(factor: u64, label: &str) {
     times(again, factor, label).key_by(|(label, _)| label.clone()).sum(|(_, n)| *n).sink(file::to_tsv("c"));
 }
 
-fn main() {
+#[test]
+fn compiles() {
     let _ = p(3, "more");
 }
