@@ -27,13 +27,16 @@ fn checked(arguments: &str) -> Vec<(String, u64)> {
 
 #[test]
 fn every_query_agrees_with_its_oracle() {
-    let one = checked("--query all --parallelism 1 --generator nexmark");
+    let [mut one, mut two] = ["1", "2"]
+        .map(|parallelism| checked(&format!("--query all --parallelism {parallelism} --generator nexmark")));
     assert_eq!(one.len(), 21);
-    // What is not over yet by the clock does not come out.
-    for (query, records) in one.iter().filter(|(query, _)| query != "q12") {
+    // How many windows of it are over by the clock is different each time.
+    one.retain(|(query, _)| query != "q12");
+    two.retain(|(query, _)| query != "q12");
+    for (query, records) in &one {
         assert!(*records > 0, "{query} gives nothing, which proves nothing");
     }
-    assert_eq!(checked("--query all --parallelism 2 --generator nexmark"), one);
+    assert_eq!(one, two);
 }
 
 #[test]
