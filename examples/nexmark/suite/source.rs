@@ -1,6 +1,6 @@
 //! The events as a source: each split has every `step`-th event, and its position is the number of the next one.
 
-use std::{collections::VecDeque, iter};
+use std::collections::VecDeque;
 
 use flow::{
     BoxError,
@@ -137,10 +137,22 @@ pub(crate) struct Events {
 impl Batch for Events {
     type Item<'a> = Event;
 
-    #[inline]
+    #[inline(always)]
     fn records(&mut self) -> impl Iterator<Item = Event> {
-        let Events { light, next, step, left, full } = self;
-        iter::from_fn(move || match light {
+        Making(self)
+    }
+}
+
+/// Makes the events of a batch, or takes them out. Inlined, so that what nobody looks at is not made.
+struct Making<'b>(&'b mut Events);
+
+impl Iterator for Making<'_> {
+    type Item = Event;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Event> {
+        let Events { light, next, step, left, full } = &mut *self.0;
+        match light {
             Some(light) => {
                 *left = left.checked_sub(1)?;
                 let event = light.event(*next);
@@ -148,6 +160,6 @@ impl Batch for Events {
                 Some(event)
             }
             None => full.pop_front(),
-        })
+        }
     }
 }
