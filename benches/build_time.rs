@@ -55,23 +55,26 @@ fn main() {
 fn flow(operators: usize, changing: u64) -> String {
     let mut text = String::from(
         "use flow::{collection, file, pipeline};\n\n#[pipeline(guarantee = at_least_once)]\nfn job() {\n    \
-         let s = source(collection::range(0..1_000_000));\n",
+         let s0 = source(collection::range(0..1_000_000));\n",
     );
     for part in 0..operators / PART {
         let base = part as u64 * 10 + 1;
         let added = if part == 0 { changing } else { base };
         let _ = write!(
             text,
-            "    let s = s\n        .map(|x| x + {added})\n        .filter(|x| x % {} != 0)\n        .map(|x| x * 3)\n        \
+            "    let s{} = s{part}\n        .map(|x| x + {added})\n        .filter(|x| x % {} != 0)\n        .map(|x| x * 3)\n        \
              .map(|x| x ^ (x >> 3))\n        .map(|x| x + {})\n        .filter(|x| x % {} != 1)\n        \
              .map(|x| (x % 100, x))\n        .key_by(|(key, _)| *key)\n        .sum(|(_, x)| *x % 1000)\n        \
              .map(|(key, sum)| key + sum);\n",
+            part + 1,
             base + 10,
             base + 1,
             base + 12
         );
     }
-    text + "    s.sink(file::to_lines(\"out\"));\n}\n\nfn main() -> std::process::ExitCode {\n    flow::run(job)\n}\n"
+    let last = operators / PART;
+    text + &format!("    s{last}.sink(file::to_lines(\"out\"));\n}}\n\n")
+        + "fn main() -> std::process::ExitCode {\n    flow::run(job)\n}\n"
 }
 
 /// The same on Timely: a stream of numbers, exchanged by key before each sum.

@@ -101,10 +101,11 @@ fn spell(mut rank: u64) -> String {
     }
 }
 
+const EACH_SECOND: Option<Duration> = Some(Duration::from_secs(1));
+
 fn main() {
     let words = size("FLOW_BENCH_WORDS", 100_000_000);
     let input = text(words);
-    let second = Some(Duration::from_secs(1));
     let mut bench = Bench::new("word_count", "An update per word of a text file of 10,000 different words.");
     let with = |run: fn(&Path) -> u64| {
         let input = input.clone();
@@ -115,7 +116,7 @@ fn main() {
         .way("floor: borrows words", with(|input| floor(input, borrow)))
         .way("floor: owns each word", with(|input| floor(input, own)))
         .way("flow, parallelism 1", with(|input| flow(input, 1, None)))
-        .way("flow, parallelism 1, exactly once each second", move || flow(&input, 1, second))
+        .way("flow, parallelism 1, exactly once each second", with(|input| flow(input, 1, EACH_SECOND)))
         .way("flow, parallelism 2", with(|input| flow(input, 2, None)));
     bench.run();
 }

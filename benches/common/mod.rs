@@ -6,10 +6,12 @@
 mod chart;
 mod measure;
 mod report;
+mod services;
 mod tally;
 
 pub(crate) use measure::{Bench, Case};
 pub(crate) use report::{Section, Table};
+pub(crate) use services::service;
 pub(crate) use tally::{Seen, Tally, Value, check};
 
 /// A number from the environment, to shrink or grow a benchmark.

@@ -9,7 +9,9 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env,
+    fs::{self, File},
+    io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -83,15 +85,33 @@ fn per_record(program: &Path, name: &str, records: u64) -> f64 {
 /// Of a whole run.
 fn instructions(program: &Path, name: &str, records: u64) -> u64 {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    let out = folder.path().join("out");
+    let (out, input) = (folder.path().join("out"), folder.path().join("words.txt"));
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file"]).arg(&out).arg(program);
+    command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", out.display()));
+    command.arg(program).arg(name);
+    if name == "word_count" {
+        write_words(&input, records).expect("a file in the temporary directory");
+        command.arg(&input);
+    } else {
+        command.arg(records.to_string());
+    }
     let output = command
-        .args([name, &records.to_string()])
         .output()
         .unwrap_or_else(|error| panic!("valgrind, which counts the instructions, does not start: {error}"));
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     let counts = fs::read_to_string(out).expect("callgrind's output");
     let total = counts.lines().find_map(|line| line.strip_prefix("summary: ")).expect("a sum");
     total.trim().parse().expect("a number")
+}
+
+/// Lines of twelve words, of which some are much more frequent than others, as in a language.
+fn write_words(path: &Path, words: u64) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    for n in 1..=words {
+        let spread = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let rank = 1_u64 << (spread % 13);
+        let end = if n.is_multiple_of(12) { '\n' } else { ' ' };
+        write!(file, "word{}{end}", rank + spread % rank)?;
+    }
+    file.flush()
 }

@@ -1,13 +1,12 @@
-//! Runs one of the loops that matter, over so many records: `hot_loops LOOP RECORDS`. It prints a check value.
+//! Runs one of the loops that matter, over so many records, or over a file of text: `hot_loops LOOP RECORDS|FILE`. It
+//! prints a check value.
 //!
 //! Only the difference between runs of different lengths says something: what starts and ends a job is in both.
 
-use std::{env, fs, io::Write, path::Path, process::ExitCode};
+use std::{env, path::Path, process::ExitCode};
 
 use flow::{
-    collection, file,
-    join::between,
-    pipeline,
+    Definition, Job, collection, file, pipeline,
     watermark::monotonous,
     window::{session, sliding, tumbling},
     worker,
@@ -76,52 +75,37 @@ fn session_windows(records: u64, seen: &Seen) {
     events.key_by(|(key, _)| *key).window(session("50ms")).count().sink(Tally(seen.clone()));
 }
 
-/// Lines of words, of which a few are much more frequent than others, as in a language.
-fn text(folder: &Path, words: u64) -> std::io::Result<std::path::PathBuf> {
-    let path = folder.join("words.txt");
-    let mut file = std::io::BufWriter::new(fs::File::create(&path)?);
-    for n in 1..=words {
-        let spread = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        let rank = 1_u64 << (spread % 13);
-        let end = if n.is_multiple_of(12) { '\n' } else { ' ' };
-        write!(file, "word{}{end}", rank + spread % rank)?;
-    }
-    file.flush()?;
-    Ok(path)
-}
-
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [name, records] = arguments.as_slice() else {
-        eprintln!("usage: hot_loops LOOP RECORDS");
+    let [name, what] = arguments.as_slice() else {
+        eprintln!("usage: hot_loops LOOP RECORDS|FILE");
         return ExitCode::FAILURE;
     };
-    let Ok(records) = records.parse::<u64>() else {
-        eprintln!("`{records}` is not a number of records");
-        return ExitCode::FAILURE;
-    };
-    let (seen, folder) = (Seen::default(), tempfile::tempdir().expect("a temporary directory"));
-    /// Runs a job in one subtask, without checkpoints.
-    fn run<D: flow::Definition + 'static>(job: &flow::Job<D>) {
-        worker::run(job, &worker::Config::with_parallelism(job.plan(), 1)).expect("the job runs");
-    }
-    match name.as_str() {
-        "chain" => run(&chain(records, &seen)),
-        "word_count" => {
-            run(&word_count(
-                &text(folder.path(), records).expect("a file in the temporary directory"),
-                &seen,
-            ));
-        }
-        "keyed_count" => run(&keyed_count(records, &seen)),
-        "tumbling_windows" => run(&tumbling_windows(records, &seen)),
-        "sliding_windows" => run(&sliding_windows(records, &seen)),
-        "session_windows" => run(&session_windows(records, &seen)),
-        _ => {
-            eprintln!("there is no loop `{name}`");
+    let seen = Seen::default();
+    if name == "word_count" {
+        run(&word_count(Path::new(what), &seen));
+    } else {
+        let Ok(records) = what.parse::<u64>() else {
+            eprintln!("`{what}` is not a number of records");
             return ExitCode::FAILURE;
+        };
+        match name.as_str() {
+            "chain" => run(&chain(records, &seen)),
+            "keyed_count" => run(&keyed_count(records, &seen)),
+            "tumbling_windows" => run(&tumbling_windows(records, &seen)),
+            "sliding_windows" => run(&sliding_windows(records, &seen)),
+            "session_windows" => run(&session_windows(records, &seen)),
+            _ => {
+                eprintln!("there is no loop `{name}`");
+                return ExitCode::FAILURE;
+            }
         }
     }
     println!("{}", seen.take());
     ExitCode::SUCCESS
+}
+
+/// Runs a job in one subtask, without checkpoints.
+fn run<D: Definition + 'static>(job: &Job<D>) {
+    worker::run(job, &worker::Config::with_parallelism(job.plan(), 1)).expect("the job runs");
 }
