@@ -29,7 +29,7 @@ pub(crate) struct Args {
     target: String,
 }
 
-const RECORDS: u64 = 60_000;
+const RECORDS: u64 = 90_000;
 const KILLS: usize = 12;
 
 /// The job, when this test binary is started as one.

@@ -649,7 +649,7 @@ mod tests {
         let strategy = || monotonous().with_alignment(s(10)).with_idleness(s(60));
         let subtask = |subtask, split: &str| {
             let aligned = Some((subtask, Arc::clone(&positions)));
-            let generators = Watermarks::new(strategy(), true, None, aligned, &Clock::default()).unwrap();
+            let generators = Watermarks::new(strategy(), true, aligned, None, &Clock::default()).unwrap();
             generators.assigned(vec![split.to_owned()], NOW);
             generators
         };

@@ -171,10 +171,10 @@ impl Target {
 
     /// Removes what a server would keep.
     pub(crate) fn drop(&self) -> Result<(), String> {
-        if let Some((server, name)) = self.name.rsplit_once('/').filter(|_| self.kind.pipeline() != "files") {
-            if self.name.starts_with("mysql:") || self.name.starts_with("postgres:") {
-                run(&format!("{server}/flow"), &[format!("DROP DATABASE {name}")])?;
-            }
+        if self.kind.server().is_some()
+            && let Some((server, name)) = self.name.rsplit_once('/')
+        {
+            run(&format!("{server}/flow"), &[format!("DROP DATABASE {name}")])?;
         }
         Ok(())
     }
