@@ -1,8 +1,11 @@
 //! The window operator beside loops written by hand over the same records: sums per key, from 10 M records of 10,000
 //! keys, 100 records per millisecond of event time, with a watermark every second of it.
 //!
+//! To look into the operator alone, with a profiler; whole pipelines are measured by `cargo bench --bench windows`.
+//!
 //! ```text
-//! cargo bench -p flow-runtime --bench windows
+//! cargo bench -p flow-runtime --bench windows                        # all
+//! cargo bench -p flow-runtime --bench windows -- 'tumbling 10 s, flow' 2000000
 //! ```
 
 use std::{
@@ -28,29 +31,44 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn main() {
     // `cargo test --benches` only asks whether it runs.
-    let records = if std::env::args().any(|argument| argument == "--bench") { 10_000_000 } else { 100_000 };
-    for round in 0..3 {
-        println!("round {round}, ns per record");
-        say("tumbling 10 s, by hand, in order", records, by_hand);
-        say("tumbling 10 s, by hand", records, |n| by_window(10, 10, n));
-        say("tumbling 10 s", records, |n| operator(windows(tumbling(10 * SECOND)).aggregate(sum(Itself)), n));
-        for size in [1, 10, 60] {
-            let size: u32 = size;
-            let spec = || windows(sliding(size * SECOND, SECOND)).aggregate(sum(Itself));
-            say(&format!("sliding {size} s / 1 s, by hand"), records, |n| by_window(size as i64, 1, n));
-            say(&format!("sliding {size} s / 1 s"), records, |n| operator(spec(), n));
-        }
-        say("session 1 s", records, |n| operator(windows(session(SECOND)).aggregate(sum(Itself)), n));
-        let kept = windows(tumbling(SECOND)).evictor(evict::count(u64::MAX)).aggregate(sum(Itself));
-        say("tumbling 1 s, all records kept", records, |n| operator(kept, n));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let records = if arguments.iter().any(|argument| argument == "--bench") { 10_000_000 } else { 100_000 };
+    let numbers = arguments.iter().find_map(|argument| argument.parse().ok());
+    let only =
+        arguments.iter().find(|argument| !argument.starts_with("--") && argument.parse::<u64>().is_err());
+    let run = Run { only: only.cloned(), records: numbers.unwrap_or(records) };
+    run.say("tumbling 10 s, by hand, in order", by_hand);
+    run.say("tumbling 10 s, by hand", |n| by_window(10, 10, n));
+    run.say("tumbling 10 s, flow", |n| operator(windows(tumbling(10 * SECOND)).aggregate(sum(Itself)), n));
+    for size in [1, 10] {
+        let size: u32 = size;
+        let spec = || windows(sliding(size * SECOND, SECOND)).aggregate(sum(Itself));
+        run.say(&format!("sliding {size} s each 1 s, by hand"), |n| by_window(size as i64, 1, n));
+        run.say(&format!("sliding {size} s each 1 s, flow"), |n| operator(spec(), n));
     }
+    run.say("session 80 ms, flow", |n| {
+        operator(windows(session(SECOND * 8 / 100)).aggregate(sum(Itself)), n)
+    });
+    run.say("session 1 s, flow", |n| operator(windows(session(SECOND)).aggregate(sum(Itself)), n));
+    let kept = windows(tumbling(SECOND)).evictor(evict::count(u64::MAX)).aggregate(sum(Itself));
+    run.say("tumbling 1 s, all records kept, flow", |n| operator(kept, n));
 }
 
-fn say(name: &str, records: u64, run: impl FnOnce(u64) -> u64) {
-    let start = Instant::now();
-    let results = run(records);
-    let nanos = start.elapsed().as_nanos() as f64 / records as f64;
-    println!("{name:32} {nanos:8.1}   ({results} results)");
+struct Run {
+    only: Option<String>,
+    records: u64,
+}
+
+impl Run {
+    fn say(&self, name: &str, run: impl FnOnce(u64) -> u64) {
+        if self.only.as_ref().is_some_and(|only| !name.contains(only.as_str())) {
+            return;
+        }
+        let start = Instant::now();
+        let results = run(self.records);
+        let nanos = start.elapsed().as_nanos() as f64 / self.records as f64;
+        println!("{name:36} {nanos:8.1} ns per record   ({results} results)");
+    }
 }
 
 /// The key and the time of a record.

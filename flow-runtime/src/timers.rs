@@ -112,7 +112,7 @@ impl From<Vec<Timestamp>> for Times {
 
 /// Under which time an index leads to a key, if it does.
 #[derive(Clone, Debug)]
-pub(crate) struct Indexed(Cell<Timestamp>);
+pub struct Indexed(Cell<Timestamp>);
 
 impl Indexed {
     /// No timer is for the beginning of time.
@@ -141,58 +141,148 @@ impl Default for Indexed {
     }
 }
 
-/// When to look at which key, by its hash.
+/// When to look at which key, by its hash or what else leads there.
 ///
 /// A key is here about once, for the first of its timers; when that one is due, it is put here again for the next. A
 /// session that grows needs no change here: it is looked at too early, and put here again. What is here can always be
 /// made anew from the state.
-#[derive(Debug, Default)]
-pub(crate) struct Index {
-    due: BTreeMap<Timestamp, Vec<u64>>,
+#[derive(Debug)]
+pub(crate) struct Index<T = u64> {
+    due: BTreeMap<Timestamp, Vec<T>>,
+    /// Those of the time that was put here last, mostly that of the next one; not among the others, unless empty.
+    latest: (Timestamp, Vec<T>),
     /// Of a time that has come, those that are left; the next one is the last.
-    coming: Option<(Timestamp, Vec<u64>)>,
+    coming: Option<(Timestamp, Vec<T>)>,
+    /// Whether something was put here for an earlier time meanwhile.
+    overtaken: bool,
     /// Memory to be used again.
-    spare: Vec<u64>,
+    spare: Vec<T>,
 }
 
-impl Index {
-    pub(crate) fn push(&mut self, time: Timestamp, hash: u64) {
-        self.due.entry(time).or_insert_with(|| std::mem::take(&mut self.spare)).push(hash);
+impl<T> Default for Index<T> {
+    fn default() -> Self {
+        Index {
+            due: BTreeMap::new(),
+            latest: (Timestamp::MIN, Vec::new()),
+            coming: None,
+            overtaken: false,
+            spare: Vec::new(),
+        }
+    }
+}
+
+impl<T> Index<T> {
+    #[inline]
+    pub(crate) fn push(&mut self, time: Timestamp, lead: T) {
+        if self.latest.0 != time {
+            self.turn_to(time);
+        }
+        self.latest.1.push(lead);
+    }
+
+    #[inline(never)]
+    fn turn_to(&mut self, time: Timestamp) {
+        self.put_latest_back();
+        let leads = self.due.remove(&time).unwrap_or_else(|| std::mem::take(&mut self.spare));
+        self.latest = (time, leads);
+        self.overtaken |= self.coming.as_ref().is_some_and(|(coming, _)| time < *coming);
+    }
+
+    fn put_latest_back(&mut self) {
+        let (time, leads) = &mut self.latest;
+        if !leads.is_empty() {
+            self.due.insert(*time, std::mem::take(leads));
+        }
+        self.latest.0 = Timestamp::MIN;
     }
 
     /// The first time for which a key is here.
     pub(crate) fn first(&self) -> Option<Timestamp> {
         let due = self.due.first_key_value().map(|(time, _)| *time);
-        self.coming.as_ref().map(|(time, _)| *time).into_iter().chain(due).min()
+        let latest = Some(self.latest.0).filter(|_| !self.latest.1.is_empty());
+        let coming = self.coming.as_ref().map(|(time, _)| *time);
+        coming.into_iter().chain(latest).chain(due).min()
     }
 
     /// Takes out the next key that is due, with its time.
-    pub(crate) fn pop_until(&mut self, until: Timestamp) -> Option<(Timestamp, u64)> {
+    #[inline]
+    pub(crate) fn pop_until(&mut self, until: Timestamp) -> Option<(Timestamp, T)> {
         loop {
-            if let Some((time, hashes)) = &mut self.coming {
-                // Something earlier may have been put here meanwhile.
-                let overtaken = self.due.first_key_value().is_some_and(|(first, _)| first < time);
-                if !overtaken
-                    && *time <= until
-                    && let Some(hash) = hashes.pop()
-                {
-                    return Some((*time, hash));
-                }
-                let (time, hashes) = self.coming.take()?;
-                if hashes.is_empty() {
-                    self.spare = hashes;
-                } else {
-                    self.due.entry(time).or_default().splice(0..0, hashes.into_iter().rev());
-                    if !overtaken {
-                        return None;
-                    }
-                }
+            if let Some((time, leads)) = &mut self.coming
+                && !self.overtaken
+                && *time <= until
+                && let Some(lead) = leads.pop()
+            {
+                return Some((*time, lead));
             }
-            let first = self.due.first_entry().filter(|first| *first.key() <= until)?;
-            let (time, mut hashes) = first.remove_entry();
-            // In the order in which they came.
-            hashes.reverse();
-            self.coming = Some((time, hashes));
+            if !self.come_next(until) {
+                return None;
+            }
         }
+    }
+
+    /// Lets the first time come, if it is due.
+    #[inline(never)]
+    fn come_next(&mut self, until: Timestamp) -> bool {
+        self.put_latest_back();
+        self.overtaken = false;
+        if let Some((time, leads)) = self.coming.take() {
+            if leads.is_empty() {
+                self.spare = leads;
+            } else {
+                self.due.entry(time).or_default().splice(0..0, leads.into_iter().rev());
+            }
+        }
+        let Some(first) = self.due.first_entry().filter(|first| *first.key() <= until) else { return false };
+        let (time, mut leads) = first.remove_entry();
+        // In the order in which they came.
+        leads.reverse();
+        self.coming = Some((time, leads));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn all(index: &mut Index, until: i64) -> Vec<(i64, u64)> {
+        std::iter::from_fn(|| index.pop_until(at(until)).map(|(time, lead)| (time.as_millis(), lead)))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_due_comes_in_the_order_of_time_and_then_as_it_was_put() {
+        let mut index = Index::default();
+        for (time, lead) in [(5, 1), (5, 2), (3, 3), (5, 4), (3, 5), (9, 6)] {
+            index.push(at(time), lead);
+        }
+        assert_eq!(index.first(), Some(at(3)));
+        assert_eq!(all(&mut index, 2), []);
+        assert_eq!(all(&mut index, 5), [(3, 3), (3, 5), (5, 1), (5, 2), (5, 4)]);
+        assert_eq!(index.first(), Some(at(9)));
+    }
+
+    #[test]
+    fn what_is_put_for_an_earlier_time_meanwhile_overtakes() {
+        let mut index = Index::default();
+        [1, 2, 3].into_iter().for_each(|lead| index.push(at(5), lead));
+        assert_eq!(index.pop_until(at(9)), Some((at(5), 1)));
+        index.push(at(4), 4);
+        index.push(at(5), 5);
+        assert_eq!(index.first(), Some(at(4)));
+        assert_eq!(all(&mut index, 9), [(4, 4), (5, 2), (5, 3), (5, 5)]);
+        // And while something is left because it is not due yet.
+        index.push(at(7), 6);
+        index.push(at(7), 7);
+        assert_eq!(index.pop_until(at(7)), Some((at(7), 6)));
+        assert_eq!(index.pop_until(at(6)), None);
+        index.push(at(6), 8);
+        assert_eq!(all(&mut index, 7), [(6, 8), (7, 7)]);
+        assert_eq!(index.first(), None);
     }
 }

@@ -4,6 +4,7 @@ use super::{
     Key, StoredKey, Table, hash,
     shard::{self, Entry},
     table::insert,
+    track::{Found, Tracker},
 };
 
 impl<K: StoredKey, V> Table<K, V> {
@@ -57,8 +58,59 @@ impl<K: StoredKey, V> Table<K, V> {
         Some(self.tracker.remove(number, entry))
     }
 
+    /// As [`find_mut`](Self::find_mut), for whoever wants to look before it changes, and perhaps to remove it.
+    #[inline(always)]
+    pub(crate) fn find_entry(
+        &mut self,
+        hash: u64,
+        mut is: impl FnMut(&V) -> bool,
+    ) -> Option<FoundEntry<'_, K, V>> {
+        let number = shard::of(hash);
+        let found = self.shards[number].find_entry(hash, |entry| is(&entry.value)).ok()?;
+        Some(FoundEntry { found, tracker: &mut self.tracker, number })
+    }
+
     /// All values with the hashes of their keys. Does not count as a change.
     pub(crate) fn hashed(&self) -> impl Iterator<Item = (u64, &V)> {
         self.shards.iter().flatten().map(|entry| (hash(&entry.key), &entry.value))
+    }
+}
+
+/// An entry that has been found.
+pub(crate) struct FoundEntry<'t, K, V> {
+    found: Found<'t, K, V>,
+    tracker: &'t mut Tracker<K, V>,
+    number: usize,
+}
+
+impl<K, V> FoundEntry<'_, K, V> {
+    /// The value. Does not count as a change.
+    #[inline(always)]
+    pub(crate) fn value(&self) -> &V {
+        &self.found.get().value
+    }
+
+    /// The value, to be changed, with the key.
+    #[inline(always)]
+    pub(crate) fn change(&mut self) -> (&K, &mut V) {
+        self.tracker.change_in_place(self.number, &mut self.found);
+        let Entry { key, value, .. } = self.found.get_mut();
+        (key, value)
+    }
+
+    /// Removes it.
+    pub(crate) fn remove(self) {
+        let (entry, _) = self.found.remove();
+        self.tracker.remove(self.number, entry);
+    }
+
+    /// Removes it, and does something last with the value.
+    #[inline(always)]
+    pub(crate) fn remove_with<R>(self, last: impl FnOnce(&K, &mut V) -> R) -> R {
+        let (mut entry, _) = self.found.remove();
+        self.tracker.save_removed(&mut entry);
+        let result = last(&entry.key, &mut entry.value);
+        self.tracker.note_removed(self.number, entry);
+        result
     }
 }

@@ -138,13 +138,27 @@ impl<K, V> Tracker<K, V> {
     /// An entry is about to change for the first time in this epoch.
     #[cold]
     #[inline(never)]
-    fn first_change<'t>(&mut self, shard: usize, found: Found<'t, K, V>) -> &'t mut Entry<K, V> {
+    fn first_change<'t>(&mut self, shard: usize, mut found: Found<'t, K, V>) -> &'t mut Entry<K, V> {
+        self.first_change_in_place(shard, &mut found);
+        found.into_mut()
+    }
+
+    /// As [`change`](Self::change), for an entry that may be removed after that.
+    #[inline(always)]
+    pub(super) fn change_in_place(&mut self, shard: usize, found: &mut Found<'_, K, V>) {
+        if found.get().mark != self.now {
+            self.first_change_in_place(shard, found);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_change_in_place(&mut self, shard: usize, found: &mut Found<'_, K, V>) {
         let bucket = found.bucket_index();
-        let entry = found.into_mut();
+        let entry = found.get_mut();
         self.save(&entry.key, &entry.value, entry.mark, &mut entry.stored);
         entry.mark = self.now;
         self.note(shard, bucket);
-        entry
     }
 
     /// Notes a change, of an entry that carries the mark of this epoch now.
@@ -168,9 +182,21 @@ impl<K, V> Tracker<K, V> {
     }
 
     /// An entry has been taken out. Returns its value.
-    pub(super) fn remove(&mut self, shard: usize, entry: Entry<K, V>) -> V {
-        let Entry { key, value, mark, mut stored } = entry;
-        self.save(&key, &value, mark, &mut stored);
+    pub(super) fn remove(&mut self, shard: usize, mut entry: Entry<K, V>) -> V {
+        self.save_removed(&mut entry);
+        self.note_removed(shard, entry)
+    }
+
+    /// An entry has been taken out, and its value may change.
+    #[inline(always)]
+    pub(super) fn save_removed(&mut self, entry: &mut Entry<K, V>) {
+        self.save(&entry.key, &entry.value, entry.mark, &mut entry.stored);
+    }
+
+    /// An entry has been taken out and is [saved](Self::save_removed). Returns its value.
+    #[inline(always)]
+    pub(super) fn note_removed(&mut self, shard: usize, entry: Entry<K, V>) -> V {
+        let Entry { key, value, mark, stored } = entry;
         if mark == self.now {
             self.changed -= 1;
         }

@@ -30,6 +30,7 @@ pub use bounds::{Bounds, GlobalWindow, Window};
 pub use evict::Evictor;
 pub(crate) use lent::WindowPort;
 pub use lent::{Records, Turn};
+pub(crate) use operator::timing;
 pub use operator::{Counters, Fired, Windows, WindowsMut};
 pub(crate) use spec::check;
 pub use spec::{Definition, Spec, WindowsOf, windows};

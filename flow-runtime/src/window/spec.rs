@@ -6,7 +6,8 @@ use super::{
     Assigner, Bounds, Windowing,
     contents::{Contents, Fold, Incremental, Process, Records, Reduce, With, Wrap},
     evict::Evicting,
-    trigger::Trigger,
+    timing::{Timing, Triggering},
+    trigger::Set,
 };
 use crate::{error::BoxError, join::Joined, state::StateValue, time::millis};
 
@@ -40,9 +41,9 @@ pub struct WindowsOf<A, T, E> {
 
 impl<A, T, E> WindowsOf<A, T, E> {
     /// Another trigger instead of the default.
-    pub fn trigger<T2>(self, trigger: T2) -> WindowsOf<A, T2, E> {
+    pub fn trigger<T2>(self, trigger: T2) -> WindowsOf<A, Set<T2>, E> {
         let WindowsOf { assigner, evictor, lateness, .. } = self;
-        WindowsOf { assigner, trigger, evictor, lateness, usual: false }
+        WindowsOf { assigner, trigger: Set(trigger), evictor, lateness, usual: false }
     }
 
     /// Windows keep all of their records for this evictor.
@@ -154,14 +155,14 @@ pub trait Definition<K, In> {
     type Window: Bounds;
     /// What they hold.
     type Held: StateValue;
-    /// What the trigger remembers of one.
-    type TriggerState: StateValue + Default;
+    /// What is remembered of them for when they fire.
+    type Timing: Timing;
     /// Their results.
     type Output;
     /// What assigns them.
     type Assigner: Assigner<In, Window = Self::Window>;
     /// What fires them.
-    type Trigger: Trigger<In, Self::Window, State = Self::TriggerState>;
+    type Trigger: Triggering<In, Self::Window, Timing = Self::Timing>;
     /// What holds their records.
     type Contents: Contents<K, Self::Window, In, Held = Self::Held, Output = Self::Output>;
 
@@ -172,12 +173,12 @@ pub trait Definition<K, In> {
 impl<K, In, A, T, C> Definition<K, In> for Spec<A, T, C>
 where
     A: Assigner<In>,
-    T: Trigger<In, A::Window>,
+    T: Triggering<In, A::Window>,
     C: Contents<K, A::Window, In>,
 {
     type Window = A::Window;
     type Held = C::Held;
-    type TriggerState = T::State;
+    type Timing = T::Timing;
     type Output = C::Output;
     type Assigner = A;
     type Trigger = T;

@@ -10,7 +10,7 @@ use crate::{
     state::Keyed,
     time::Watermark,
     window::{
-        Assigner, Spec, Trigger, Window, Windows, WindowsMut, WindowsOf,
+        Assigner, Spec, Window, Windows, WindowsMut, WindowsOf,
         evict::NoEvictor,
         session, sliding,
         tests::{
@@ -18,6 +18,7 @@ use crate::{
             oracle::{Aligned, Content, Naive, Result, Sessions, Step, every, joined, steps},
             restore::{owner, restored, snapshot},
         },
+        timing::Triggering,
         tumbling, windows,
     },
 };
@@ -52,7 +53,7 @@ fn check<M, A, T>(
 ) where
     M: OfNumbers,
     A: Assigner<Numbers, Window = Window>,
-    T: Trigger<Numbers, Window>,
+    T: Triggering<Numbers, Window>,
 {
     let subtask = |table| Windows::new(windows_of().join(matching), table).unwrap();
     let mut subtasks = vec![subtask(Keyed::empty())];
@@ -108,7 +109,7 @@ fn fired<A, T, M>(w: &mut WindowsMut<'_, u32, Numbers, Spec<A, T, Joined<M>>>) -
 where
     M: OfNumbers,
     A: Assigner<Numbers, Window = Window>,
-    T: Trigger<Numbers, Window>,
+    T: Triggering<Numbers, Window>,
 {
     let mut rows = Vec::new();
     for mut fired in w.fired() {
@@ -127,7 +128,7 @@ fn check_all<A, T>(
     steps: &[Step],
 ) where
     A: Assigner<Numbers, Window = Window>,
-    T: Trigger<Numbers, Window>,
+    T: Triggering<Numbers, Window>,
 {
     check(windows_of, Inner, naive(), steps);
     check(windows_of, LeftOuter, naive(), steps);

@@ -9,7 +9,7 @@ use crate::{
     window::{
         GlobalWindow,
         evict::{self, CountEvictor, Evicting, NoEvictor},
-        trigger::{self, CountTrigger, Purging},
+        trigger::{self, CountTrigger, Purging, Set},
     },
 };
 
@@ -34,13 +34,13 @@ pub struct Count {
 
 impl Windowing for Count {
     type Window = GlobalWindow;
-    type Trigger = Purging<CountTrigger>;
+    type Trigger = Set<Purging<CountTrigger>>;
     type Evictor = NoEvictor;
 
     const EVENT_TIME: bool = false;
 
     fn trigger(&self) -> Self::Trigger {
-        trigger::purging(trigger::count(self.n))
+        Set(trigger::purging(trigger::count(self.n)))
     }
 
     fn evictor(&self) -> NoEvictor {
@@ -86,13 +86,13 @@ pub struct SlidingCount {
 
 impl Windowing for SlidingCount {
     type Window = GlobalWindow;
-    type Trigger = CountTrigger;
+    type Trigger = Set<CountTrigger>;
     type Evictor = Evicting<CountEvictor>;
 
     const EVENT_TIME: bool = false;
 
-    fn trigger(&self) -> CountTrigger {
-        trigger::count(self.slide)
+    fn trigger(&self) -> Self::Trigger {
+        Set(trigger::count(self.slide))
     }
 
     fn evictor(&self) -> Self::Evictor {

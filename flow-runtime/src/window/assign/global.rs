@@ -5,7 +5,11 @@ use std::iter;
 use super::{Assigner, Windowing};
 use crate::{
     time::Timestamp,
-    window::{GlobalWindow, evict::NoEvictor, trigger::Never},
+    window::{
+        GlobalWindow,
+        evict::NoEvictor,
+        trigger::{Never, Set},
+    },
 };
 
 /// One window for all records of a key. It never fires unless a trigger says so, and no record is late for it.
@@ -26,13 +30,13 @@ pub struct Global;
 
 impl Windowing for Global {
     type Window = GlobalWindow;
-    type Trigger = Never;
+    type Trigger = Set<Never>;
     type Evictor = NoEvictor;
 
     const EVENT_TIME: bool = false;
 
-    fn trigger(&self) -> Never {
-        Never
+    fn trigger(&self) -> Self::Trigger {
+        Set(Never)
     }
 
     fn evictor(&self) -> NoEvictor {

@@ -3,12 +3,15 @@
 /// What windows over time have in common.
 macro_rules! over_time {
     () => {
+        over_time!(EventTime);
+    };
+    ($trigger:ident) => {
         type Window = $crate::window::Window;
-        type Trigger = $crate::window::trigger::EventTime;
+        type Trigger = $crate::window::trigger::$trigger;
         type Evictor = $crate::window::evict::NoEvictor;
 
         fn trigger(&self) -> Self::Trigger {
-            $crate::window::trigger::EventTime
+            $crate::window::trigger::$trigger
         }
 
         fn evictor(&self) -> Self::Evictor {
@@ -41,7 +44,8 @@ use crate::{error::BoxError, time::Timestamp};
 pub trait Windowing {
     /// The windows.
     type Window: Bounds;
-    /// What fires them, unless the pipeline sets another trigger.
+    /// What fires them, unless the pipeline sets another trigger: [`EventTime`](super::trigger::EventTime), or a
+    /// trigger that is [`Set`](super::trigger::Set).
     type Trigger;
     /// What evicts records from them, unless the pipeline sets another evictor.
     type Evictor;

@@ -56,7 +56,7 @@ impl Sliding {
 }
 
 impl Windowing for Sliding {
-    over_time!();
+    over_time!(SlidingEventTime);
 
     fn check(&self) -> Result<(), BoxError> {
         check_size(self.size, self.slide, self.offset)
@@ -125,6 +125,11 @@ impl Slices {
     pub(crate) fn slice(&self, time: Timestamp) -> Window {
         let start = floor(time.as_millis(), self.width, self.offset);
         Window::of_millis(start, start.saturating_add(self.width))
+    }
+
+    /// Whether each slice is a window of its own.
+    pub(crate) fn are_windows(&self) -> bool {
+        self.slide == self.size
     }
 
     /// Whether some slices are in no window.

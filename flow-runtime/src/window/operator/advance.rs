@@ -1,11 +1,11 @@
 //! What becomes due by the watermark or the clock.
 
-use super::{Core, StateOf, WindowsMut};
+use super::{WindowsMut, timing::Timing};
 use crate::{
     error::BoxError,
     state::StoredKey,
     time::{Timestamp, Watermark},
-    window::{Definition, Trigger, Windowing},
+    window::{Definition, Windowing},
 };
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
@@ -30,33 +30,10 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     pub fn advance_some(&mut self, watermark: Watermark, limit: usize) -> Result<bool, BoxError> {
         self.index_all();
         let (core, table) = (&mut *self.core, &mut *self.table);
-        core.firing.watermark = core.firing.watermark.max(watermark);
+        core.set_watermark(core.firing.watermark.max(watermark));
         let until = core.firing.watermark.timestamp();
-        while let Some((time, hash)) = core.event.pop_until(until) {
-            let Some(state) = table.find(hash, |state| state.event.get() == Some(time)) else {
-                // The index led here earlier already.
-                continue;
-            };
-            state.event.set(None);
-            let next = core.next_event(state);
-            if next.is_none_or(|next| next > time) {
-                // A session that has grown, for example.
-                core.index(state, hash, next, None);
-                continue;
-            }
-            // Two keys of the same hash are told apart by what is due.
-            let due = |core: &Core<K, In, S>, state: &StateOf<K, In, S>| {
-                state.event.get().is_none() && core.next_event(state).is_some_and(|next| next <= time)
-            };
-            if let Some((key, state)) = table.find_mut(hash, |state| due(core, state)) {
-                core.fire_due(key, state, time)?;
-                if state.open.is_empty() {
-                    table.remove_found(hash, |state| state.open.is_empty());
-                } else {
-                    let (event, processing) = (core.next_event(state), next_processing(state));
-                    core.index(state, hash, event, processing);
-                }
-            }
+        while let Some((time, lead)) = core.event.pop_until(until) {
+            S::Timing::due(core, table, time, lead)?;
             if core.firing.fired.len() >= limit {
                 return Ok(core.event.first().is_some_and(|first| first <= until));
             }
@@ -98,24 +75,8 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     fn fire_by_clock(&mut self, until: Timestamp) -> Result<(), BoxError> {
         self.index_all();
         let (core, table) = (&mut *self.core, &mut *self.table);
-        while let Some((time, hash)) = core.processing.pop_until(until) {
-            let Some(state) = table.find(hash, |state| state.processing.get() == Some(time)) else {
-                continue;
-            };
-            state.processing.set(None);
-            let next = next_processing(state);
-            if next.is_none_or(|next| next > time) {
-                core.index(state, hash, None, next);
-                continue;
-            }
-            let due = |state: &StateOf<K, In, S>| {
-                state.processing.get().is_none() && next_processing(state).is_some_and(|next| next <= time)
-            };
-            if let Some((key, state)) = table.find_mut(hash, due) {
-                core.fire_processing(key, state, time)?;
-                let (event, processing) = (core.next_event(state), next_processing(state));
-                core.index(state, hash, event, processing);
-            }
+        while let Some((time, lead)) = core.processing.pop_until(until) {
+            S::Timing::due_by_clock(core, table, time, lead)?;
         }
         Ok(())
     }
@@ -136,70 +97,8 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             let core = &mut *self.core;
             core.indexed = true;
             for (hash, state) in self.table.hashed() {
-                let event = core.next_event(state);
-                core.index(state, hash, event, next_processing(state));
+                S::Timing::index_all(core, state, hash);
             }
         }
-    }
-}
-
-/// When a key has to be looked at by the clock.
-fn next_processing<W, H, T>(state: &crate::window::KeyWindows<W, H, T>) -> Option<Timestamp> {
-    state.open.iter().filter_map(|open| open.timers.processing.first()).min()
-}
-
-impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
-    /// When a key has to be looked at by event time.
-    fn next_event(&self, state: &StateOf<K, In, S>) -> Option<Timestamp> {
-        match self.slices {
-            Some(slices) => self.next_of_slices(slices, state),
-            None => state
-                .open
-                .iter()
-                .filter_map(|open| self.firing.next_timers::<S::Assigner, _, _>(open).0)
-                .min(),
-        }
-    }
-
-    /// Fires what is due of a key by event time, and removes what is over.
-    fn fire_due(&mut self, key: &K, state: &mut StateOf<K, In, S>, time: Timestamp) -> Result<(), BoxError> {
-        if let Some(slices) = self.slices {
-            return self.fire_due_slices(slices, key, state, time);
-        }
-        let spec = self.definition.spec();
-        let mut over = false;
-        for open in state.open.iter_mut() {
-            while let Some(timer) = open.timers.event.pop_until(time) {
-                let result =
-                    self.firing.ask(open, |window, cx| spec.trigger.on_event_time(timer, window, cx));
-                self.firing.apply::<In, S>(result, &spec.contents, key, open)?;
-            }
-            if <S::Assigner as Windowing>::EVENT_TIME && self.firing.over_at(&open.window) <= time {
-                self.firing.ask(open, |window, cx| spec.trigger.clear(window, cx));
-                over = true;
-            }
-        }
-        if over {
-            state.open.retain(|open| self.firing.over_at(&open.window) > time);
-        }
-        Ok(())
-    }
-
-    /// Fires what is due of a key by the clock.
-    fn fire_processing(
-        &mut self,
-        key: &K,
-        state: &mut StateOf<K, In, S>,
-        time: Timestamp,
-    ) -> Result<(), BoxError> {
-        let spec = self.definition.spec();
-        for open in state.open.iter_mut() {
-            while let Some(timer) = open.timers.processing.pop_until(time) {
-                let result =
-                    self.firing.ask(open, |window, cx| spec.trigger.on_processing_time(timer, window, cx));
-                self.firing.apply::<In, S>(result, &spec.contents, key, open)?;
-            }
-        }
-        Ok(())
     }
 }

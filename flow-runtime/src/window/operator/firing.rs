@@ -8,10 +8,8 @@ use crate::{
     state::StoredKey,
     time::{Timestamp, Watermark},
     window::{
-        Bounds, Definition, Windowing,
-        contents::Contents,
-        state::Open,
-        trigger::{TriggerContext, TriggerResult},
+        Bounds, Definition, Windowing, contents::Contents, operator::timing::Moment, state::Open,
+        trigger::TriggerResult,
     },
 };
 
@@ -87,30 +85,10 @@ impl<K: StoredKey, W: Bounds, R> Firing<K, W, R> {
         A::EVENT_TIME && self.watermark.has_passed(self.over_at(window))
     }
 
-    /// When an open window has to be looked at next, by event time and by the clock.
+    /// What a trigger is told.
     #[inline(always)]
-    pub(super) fn next_timers<A: Windowing, H, S>(
-        &self,
-        open: &Open<W, H, S>,
-    ) -> (Option<Timestamp>, Option<Timestamp>) {
-        let over = A::EVENT_TIME.then(|| self.over_at(&open.window));
-        let event = match (open.timers.event.first(), over) {
-            (Some(timer), Some(over)) => Some(timer.min(over)),
-            (timer, over) => timer.or(over),
-        };
-        (event, open.timers.processing.first())
-    }
-
-    /// Asks the trigger of an open window.
-    #[inline(always)]
-    pub(super) fn ask<H, S, T>(
-        &self,
-        open: &mut Open<W, H, S>,
-        ask: impl FnOnce(&W, &mut TriggerContext<'_, S>) -> T,
-    ) -> T {
-        let Open { window, trigger, timers, .. } = open;
-        let mut cx = TriggerContext { state: trigger, timers, watermark: self.watermark, now: self.now };
-        ask(window, &mut cx)
+    pub(super) fn moment(&self) -> Moment {
+        Moment { watermark: self.watermark, now: self.now }
     }
 
     /// Does what the trigger decided.
@@ -120,7 +98,7 @@ impl<K: StoredKey, W: Bounds, R> Firing<K, W, R> {
         result: TriggerResult,
         contents: &S::Contents,
         key: &K,
-        open: &mut Open<W, S::Held, S::TriggerState>,
+        open: &mut Open<W, S::Held, S::Timing>,
     ) -> Result<(), BoxError>
     where
         S: Definition<K, In, Window = W, Output = R>,
@@ -137,7 +115,7 @@ impl<K: StoredKey, W: Bounds, R> Firing<K, W, R> {
         result: TriggerResult,
         contents: &S::Contents,
         key: &K,
-        open: &mut Open<W, S::Held, S::TriggerState>,
+        open: &mut Open<W, S::Held, S::Timing>,
     ) -> Result<(), BoxError>
     where
         S: Definition<K, In, Window = W, Output = R>,

@@ -1,14 +1,23 @@
 //! Windows that become one when they touch: sessions.
+//!
+//! Sessions that are open do not touch, so in their order they are in the order of their ends, too, and those that a
+//! record joins lie next to each other. In between there may be sessions that were closed for good by a purge.
 
 use super::{Core, StateOf, WindowsMut};
 use crate::{
     error::BoxError,
     state::{Key, StoredKey, hash},
     time::{Timestamp, Watermark},
-    window::{Assigner, Bounds, Definition, Trigger, contents::Contents, state::Open},
+    window::{
+        Assigner, Bounds, Definition,
+        contents::Contents,
+        state::{Few, Open},
+        timing::{Timing, Triggering},
+    },
 };
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
+    #[inline(always)]
     pub(super) fn add_to_session<Q: Key<Stored = K>>(
         &mut self,
         key: &Q,
@@ -20,101 +29,148 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             return Ok(None);
         };
         let (hash, watermark) = (hash(key), core.firing.watermark);
-        let joins = |open: &Open<_, _, _>| joins(open, &window, watermark);
-        let session = |state: &StateOf<K, In, S>| {
-            let joined = state.open.iter().filter(|open| joins(open));
-            joined.fold(window, |session, open| session.cover(&open.window))
-        };
         // A record that would be late alone may belong to a session that is not over; otherwise it changes nothing.
         if core.firing.is_over::<S::Assigner>(&window) {
-            let session = table.get(hash, key).map_or(window, session);
+            let session = table.get(hash, key).map_or(window, |state| {
+                cover(joined::<K, In, S>(state, &window, watermark), &state.open, window)
+            });
             if core.firing.is_over::<S::Assigner>(&session) {
                 return Ok(Some(core.late(record)));
             }
         }
         let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
-        let session = session(state);
         // Nearly all records are in the session that is open, and perhaps prolong it.
-        let mut joined = state.open.iter().enumerate().filter(|(_, open)| joins(open)).map(|(at, _)| at);
-        match (joined.next(), joined.next()) {
-            (None, _) => {}
-            (Some(at), None) => core.prolong(session, at, state),
-            _ => {
-                let sessions = state.open.extract(|open| joins(open));
-                core.merge(session, sessions, state)?;
-            }
+        if S::Timing::AT_THE_END
+            && let Few::One(open) = &mut state.open
+            && open.window.touches(&window)
+            && !watermark.has_passed(open.window.max_timestamp())
+            && let Some(held) = &mut open.held
+        {
+            open.window = open.window.cover(&window);
+            core.definition.spec().contents.add(held, record, timestamp)?;
+            return Ok(None);
         }
-        core.put(key, state, hash, session, timestamp, record)?;
+        core.put_into_session(key, state, hash, window, timestamp, record)?;
         Ok(None)
     }
 }
 
 /// Whether an open session and a new one are the same activity. A session that has been purged when the watermark
 /// passed its end is closed for good, and is there for its trigger's state only.
-fn joins<W: Bounds, H, T>(open: &Open<W, H, T>, window: &W, watermark: Watermark) -> bool {
+fn joins<W: Bounds, H, T: Timing>(open: &Open<W, H, T>, window: &W, watermark: Watermark) -> bool {
     let closed = open.held.is_none() && watermark.has_passed(open.window.max_timestamp());
     open.window.touches(window) && (!closed || open.window == *window)
 }
 
-impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
-    /// Makes one session of several.
+/// The places of the sessions that a record joins which is alone in `window`, from the last to the first.
+fn joined<K, In, S: Definition<K, In>>(
+    state: &StateOf<K, In, S>,
+    window: &S::Window,
+    watermark: Watermark,
+) -> impl Iterator<Item = usize> {
+    let end = window.span().end;
+    let places = 0..state.open.partition_point(|open| open.window.span().start <= end);
+    let near = places.rev().take_while(|at| {
+        let open = &state.open[*at];
+        open.held.is_none() || open.window.touches(window)
+    });
+    near.filter(move |at| joins(&state.open[*at], window, watermark))
+}
+
+/// The session of these and one more.
+fn cover<W: Bounds, H, T: Timing>(
+    joined: impl Iterator<Item = usize>,
+    open: &Few<Open<W, H, T>>,
+    window: W,
+) -> W {
+    joined.fold(window, |session, at| session.cover(&open[at].window))
+}
+
+impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
+    #[inline(never)]
+    fn put_into_session(
+        &mut self,
+        key: &K,
+        state: &mut StateOf<K, In, S>,
+        hash: u64,
+        window: S::Window,
+        timestamp: Timestamp,
+        record: In,
+    ) -> Result<(), BoxError> {
+        let watermark = self.firing.watermark;
+        let session = cover(joined::<K, In, S>(state, &window, watermark), &state.open, window);
+        let two = {
+            let mut places = joined::<K, In, S>(state, &window, watermark);
+            (places.next(), places.next())
+        };
+        match two {
+            (None, _) => {}
+            (Some(at), None) => self.prolong(session, at, state),
+            _ => {
+                let places: Vec<usize> = joined::<K, In, S>(state, &window, watermark).collect();
+                let sessions = places.into_iter().filter_map(|at| state.open.remove(at)).collect();
+                self.merge(session, sessions, state)?;
+            }
+        }
+        self.put(key, state, hash, session, timestamp, record)?;
+        Ok(())
+    }
+
+    /// Makes one session of several, of which the earliest is the last.
     fn merge(
         &mut self,
         session: S::Window,
-        sessions: Vec<Open<S::Window, S::Held, S::TriggerState>>,
+        mut sessions: Vec<Open<S::Window, S::Held, S::Timing>>,
         state: &mut StateOf<K, In, S>,
     ) -> Result<(), BoxError> {
         let contents = &self.definition.spec().contents;
-        let mut sessions = sessions.into_iter();
-        let Some(mut merged) = sessions.next() else { return Ok(()) };
+        let Some(mut merged) = sessions.pop() else { return Ok(()) };
         merged.window = session;
         let mut triggers = Vec::with_capacity(sessions.len());
-        for other in sessions {
+        for other in sessions.into_iter().rev() {
             match (&mut merged.held, other.held) {
                 (Some(held), Some(other)) => contents.merge(held, other)?,
                 (held @ None, Some(other)) => *held = Some(other),
                 (_, None) => {}
             }
-            merged.timers.event.append(other.timers.event);
-            merged.timers.processing.append(other.timers.processing);
-            triggers.push(other.trigger);
+            triggers.push(S::Timing::append(&mut merged.timing, other.timing));
         }
-        self.merged(merged, triggers, state);
+        self.put_back(merged, triggers, state);
         Ok(())
     }
 
     /// Makes a session longer, if it is not so long already.
-    #[inline]
-    fn prolong(&mut self, session: S::Window, mut at: usize, state: &mut StateOf<K, In, S>) {
+    fn prolong(&mut self, session: S::Window, at: usize, state: &mut StateOf<K, In, S>) {
         if state.open[at].window == session {
             return;
         }
-        // One that was closed for good, by a purge.
-        if let Some(closed) = state.open.iter().position(|open| open.window == session) {
-            state.open.retain(|open| open.window != session);
-            at -= usize::from(closed < at);
-        }
-        let trigger = &self.definition.spec().trigger;
-        let open = &mut state.open[at];
-        open.window = session;
-        self.firing.ask(open, |window, cx| trigger.on_merge(window, Vec::new(), cx));
         // Sessions do not pass each other, but may pass closed ones.
-        state.open.sort_by_key(|open| open.window);
+        let passes = at > 0 && state.open[at - 1].window >= session
+            || state.open.get(at + 1).is_some_and(|next| next.window <= session);
+        if !passes {
+            let (trigger, moment) = (&self.definition.spec().trigger, self.firing.moment());
+            let open = &mut state.open[at];
+            open.window = session;
+            trigger.on_merge(&session, Vec::new(), &mut open.timing, moment);
+        } else if let Some(mut open) = state.open.remove(at) {
+            open.window = session;
+            self.put_back(open, Vec::new(), state);
+        }
     }
 
-    /// Puts the session back, and tells the trigger.
-    fn merged(
+    /// Puts a session back, and tells the trigger.
+    fn put_back(
         &mut self,
-        mut merged: Open<S::Window, S::Held, S::TriggerState>,
-        others: Vec<S::TriggerState>,
+        mut session: Open<S::Window, S::Held, S::Timing>,
+        others: Vec<<S::Timing as Timing>::TriggerState>,
         state: &mut StateOf<K, In, S>,
     ) {
-        let trigger = &self.definition.spec().trigger;
-        self.firing.ask(&mut merged, |window, cx| trigger.on_merge(window, others, cx));
-        match state.open.binary_search_by(|open| open.window.cmp(&merged.window)) {
+        let (trigger, moment) = (&self.definition.spec().trigger, self.firing.moment());
+        trigger.on_merge(&session.window, others, &mut session.timing, moment);
+        match state.find(&session.window) {
             // One that was closed for good, by a purge.
-            Ok(at) => state.open[at] = merged,
-            Err(at) => state.open.insert(at, merged),
+            Ok(at) => state.open[at] = session,
+            Err(at) => state.open.insert(at, session),
         }
     }
 }

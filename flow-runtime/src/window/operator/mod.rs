@@ -8,6 +8,7 @@ mod firing;
 mod merge;
 mod plain;
 mod sliced;
+pub(crate) mod timing;
 
 use std::{
     cell::{RefCell, RefMut},
@@ -18,10 +19,10 @@ use std::{
 
 use firing::Firing;
 pub use firing::{Counters, Fired};
+use timing::Timing;
 
 use super::{
-    Definition, KeyWindows, Window, Windowing, assign::Slices, contents::Contents, spec::check,
-    timers::Index, trigger::Trigger,
+    Definition, KeyWindows, Window, Windowing, assign::Slices, contents::Contents, spec::check, timers::Index,
 };
 use crate::{
     error::BoxError,
@@ -33,8 +34,11 @@ use crate::{
 type StateOf<K, In, S> = KeyWindows<
     <S as Definition<K, In>>::Window,
     <S as Definition<K, In>>::Held,
-    <S as Definition<K, In>>::TriggerState,
+    <S as Definition<K, In>>::Timing,
 >;
+
+/// How the indices of windows `S` lead to what is to be looked at.
+type LeadOf<K, In, S> = <<S as Definition<K, In>>::Timing as Timing>::Lead<<S as Definition<K, In>>::Window>;
 
 /// Windows over records `In` of keys `K`, in one subtask: a handle that the chain's loop borrows for each batch.
 ///
@@ -70,15 +74,18 @@ impl<K: StoredKey, In, S: Definition<K, In>> Clone for Windows<K, In, S> {
 }
 
 /// What is not in the table.
-struct Core<K: StoredKey, In, S: Definition<K, In>> {
+pub struct Core<K: StoredKey, In, S: Definition<K, In>> {
     definition: S,
     slices: Option<Slices>,
-    /// The window or slice of the last record, which is nearly always that of the next one.
+    /// Whether each time is in one window, of which no trigger sees the records.
+    tiles: bool,
+    /// The window or slice of the last record, which is nearly always that of the next one, as long as the watermark
+    /// has not passed its end.
     recent: Window,
     firing: Firing<K, S::Window, S::Output>,
     /// By event time and by the clock.
-    event: Index,
-    processing: Index,
+    event: Index<LeadOf<K, In, S>>,
+    processing: Index<LeadOf<K, In, S>>,
     /// Whether the indices know all of the state: not at first, since it may have been restored.
     indexed: bool,
     records: PhantomData<In>,
@@ -97,15 +104,18 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
     /// As [`new`](Self::new), where the arguments are known to make sense or will not be used.
     pub(crate) fn unchecked(definition: S, table: Keyed<K, StateOf<K, In, S>>) -> Self {
         let spec = definition.spec();
-        let shared = <S::Trigger as Trigger<In, S::Window>>::AT_THE_END
-            && <S::Contents as Contents<K, S::Window, In>>::MERGEABLE;
-        let slices = spec.assigner.slices().filter(|_| shared);
+        let shared = S::Timing::AT_THE_END && <S::Contents as Contents<K, S::Window, In>>::MERGEABLE;
+        let slices = spec.assigner.slices();
+        let tiles = S::Timing::AT_THE_END
+            && slices.map_or(<S::Assigner as Windowing>::TILES, |slices| slices.are_windows());
+        let slices = slices.filter(|_| shared && !tiles);
         let firing = Firing::new(spec.lateness);
         let (event, processing) = (Index::default(), Index::default());
         let core = Core {
             definition,
             slices,
-            recent: Window::of_millis(0, 0),
+            tiles,
+            recent: NO_WINDOW,
             firing,
             event,
             processing,
@@ -156,7 +166,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
 
     /// Goes on from a checkpoint. Nothing fires before the next [`advance`](WindowsMut::advance).
     pub fn restore_watermark(&self, watermark: Watermark) {
-        self.core.borrow_mut().firing.watermark = watermark;
+        self.core.borrow_mut().set_watermark(watermark);
     }
 
     /// What the clock says, for the records of the batch that follows. It never goes back.
@@ -176,6 +186,26 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.core.borrow().firing.counters
+    }
+}
+
+/// A window that contains no time.
+const NO_WINDOW: Window = Window::of_millis(0, 0);
+
+impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
+    fn set_watermark(&mut self, watermark: Watermark) {
+        self.firing.watermark = watermark;
+        if watermark.has_passed(self.recent.max_timestamp()) {
+            self.recent = NO_WINDOW;
+        }
+    }
+
+    /// Notes a window for the records that follow, unless the watermark has passed its end.
+    #[inline(always)]
+    fn set_recent(&mut self, window: Window) {
+        if !self.firing.watermark.has_passed(window.max_timestamp()) {
+            self.recent = window;
+        }
     }
 }
 
@@ -201,7 +231,10 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         let timestamp = self.time(timestamp);
         if <S::Assigner as Windowing>::MERGING {
             self.add_to_session(key, timestamp, record)
-        } else if let Some(slices) = self.core.slices {
+        } else if S::Timing::AT_THE_END
+            && !<S::Assigner as Windowing>::TILES
+            && let Some(slices) = self.core.slices
+        {
             self.add_to_slice(slices, key, timestamp, record)
         } else {
             self.add_to_windows(key, timestamp, record)

@@ -6,7 +6,10 @@ use crate::{
     state::{Key, StoredKey, hash},
     time::Timestamp,
     window::{
-        Assigner, Bounds, Definition, Trigger, Windowing, contents::Contents, state::Open, timers::Timers,
+        Assigner, Bounds, Definition, Windowing,
+        contents::Contents,
+        state::{Few, Open},
+        timing::{Timing, Triggering},
         trigger::TriggerResult,
     },
 };
@@ -20,14 +23,16 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         record: In,
     ) -> Result<Option<In>, BoxError> {
         let (core, table) = (&mut *self.core, &mut *self.table);
-        if <S::Assigner as Windowing>::TILES {
-            let window = core.tile(&record, timestamp);
-            if core.firing.is_over::<S::Assigner>(&window) {
-                return Ok(Some(core.late(record)));
-            }
+        if core.tiles && core.recent.contains(timestamp) {
+            let window = S::Window::spanning(core.recent);
             let hash = hash(key);
             let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
-            core.put(key, state, hash, window, timestamp, record)?;
+            // With the default trigger nothing happens before the end of a window, except at its first record.
+            if let Some(held) = state.newest(window) {
+                core.definition.spec().contents.add(held, record, timestamp)?;
+            } else {
+                core.put(key, state, hash, window, timestamp, record)?;
+            }
             return Ok(None);
         }
         let mut assigned = core.definition.spec().assigner.assign(&record, timestamp);
@@ -41,6 +46,9 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             core.put(key, state, hash, window, timestamp, record.clone())?;
             window = next;
         }
+        if core.tiles {
+            core.set_recent(window.span());
+        }
         let result = core.put(key, state, hash, window, timestamp, record)?;
         if !<S::Assigner as Windowing>::EVENT_TIME && result.purges() {
             self.forget(hash);
@@ -51,27 +59,14 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     /// A global window is never over: the key goes when there is nothing to remember of it.
     #[cold]
     fn forget(&mut self, hash: u64) {
-        let says_nothing = |open: &Open<S::Window, S::Held, S::TriggerState>| {
-            open.held.is_none()
-                && open.timers == Timers::default()
-                && <S::Trigger as Trigger<In, S::Window>>::is_initial(&open.trigger)
+        let says_nothing = |open: &Open<S::Window, S::Held, S::Timing>| {
+            open.held.is_none() && <S::Trigger as Triggering<In, S::Window>>::says_nothing(&open.timing)
         };
         self.table.remove_found(hash, |state| state.open.iter().all(says_nothing));
     }
 }
 
-impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
-    /// The one window of a time.
-    #[inline(always)]
-    fn tile(&mut self, record: &In, timestamp: Timestamp) -> S::Window {
-        if !self.recent.contains(timestamp)
-            && let Some(window) = self.definition.spec().assigner.assign(record, timestamp).next()
-        {
-            self.recent = window.span();
-        }
-        S::Window::spanning(self.recent)
-    }
-
+impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     /// The next of the windows that is not over.
     #[inline(always)]
     fn next_in_time(&self, assigned: &mut impl Iterator<Item = S::Window>) -> Option<S::Window> {
@@ -92,7 +87,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
     }
 
     /// Puts a record into a window of the key, and asks the trigger.
-    #[inline(always)]
+    #[inline]
     pub(super) fn put(
         &mut self,
         key: &K,
@@ -103,55 +98,39 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         record: In,
     ) -> Result<TriggerResult, BoxError> {
         let spec = self.definition.spec();
+        let passed = self.firing.watermark.has_passed(window.max_timestamp());
+        if S::Timing::AT_THE_END && !passed && state.open.is_empty() {
+            // The first record of a key, or of its next window when all others are over.
+            let held = Some(spec.contents.first(record, timestamp)?);
+            state.open = Few::One(Open { window, held, timing: Default::default() });
+            S::Timing::index(self, state, 0, hash);
+            return Ok(TriggerResult::Continue);
+        }
         let at = state.open(window);
         let open = &mut state.open[at];
         // With the default trigger nothing happens before the end of a window, and its timer is set with its first
         // record. A session may have become longer.
-        if <S::Trigger as Trigger<In, S::Window>>::AT_THE_END
+        if S::Timing::AT_THE_END
             && !<S::Assigner as Windowing>::MERGING
-            && !self.firing.watermark.has_passed(window.max_timestamp())
+            && !passed
             && let Some(held) = &mut open.held
         {
             spec.contents.add(held, record, timestamp)?;
             return Ok(TriggerResult::Continue);
         }
-        let result =
-            self.firing.ask(open, |window, cx| spec.trigger.on_element(&record, timestamp, window, cx));
+        let moment = self.firing.moment();
+        let result = spec.trigger.on_element(&record, timestamp, &open.window, &mut open.timing, moment);
         match &mut open.held {
             Some(held) => spec.contents.add(held, record, timestamp)?,
             none => *none = Some(spec.contents.first(record, timestamp)?),
         }
         if result != TriggerResult::Continue {
-            if result.fires() && self.firing.watermark.has_passed(window.max_timestamp()) {
+            if result.fires() && passed {
                 self.firing.counters.late_fired += 1;
             }
             self.firing.apply::<In, S>(result, &spec.contents, key, open)?;
         }
-        let (event, processing) = self.firing.next_timers::<S::Assigner, _, _>(open);
-        self.index(state, hash, event, processing);
+        S::Timing::index(self, state, at, hash);
         Ok(result)
-    }
-
-    /// Sees to it that the indices lead to a key not later than at these times.
-    #[inline(always)]
-    pub(super) fn index(
-        &mut self,
-        state: &StateOf<K, In, S>,
-        hash: u64,
-        event: Option<Timestamp>,
-        processing: Option<Timestamp>,
-    ) {
-        if let Some(event) = event
-            && state.event.is_after(event)
-        {
-            state.event.set(Some(event));
-            self.event.push(event, hash);
-        }
-        if let Some(processing) = processing
-            && state.processing.is_after(processing)
-        {
-            state.processing.set(Some(processing));
-            self.processing.push(processing, hash);
-        }
     }
 }

@@ -9,7 +9,12 @@ use crate::{
     error::BoxError,
     state::{Key, StoredKey, hash},
     time::Timestamp,
-    window::{Bounds, Definition, Window, assign::Slices, contents::Contents},
+    window::{
+        Bounds, Definition, Window,
+        assign::Slices,
+        contents::Contents,
+        timing::{OfKey, Timing},
+    },
 };
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
@@ -22,21 +27,50 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         record: In,
     ) -> Result<Option<In>, BoxError> {
         let (core, table) = (&mut *self.core, &mut *self.table);
-        if !core.recent.contains(timestamp) {
-            core.recent = slices.slice(timestamp);
+        let hash = hash(key);
+        if core.recent.contains(timestamp) {
+            let slice = S::Window::spanning(core.recent);
+            let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
+            // Nearly all records come to a slice that is there.
+            if let Some(held) = state.newest(slice) {
+                core.definition.spec().contents.add(held, record, timestamp)?;
+                return Ok(None);
+            }
+            core.put_into_slice(slices, key, state, hash, core.recent, timestamp, record)?;
+            return Ok(None);
         }
-        let (slice, watermark) = (core.recent, core.firing.watermark.timestamp());
+        let slice = slices.slice(timestamp);
         // A window that ends with the slice or after it is not over while the slice is not.
-        if slice.max_timestamp() <= watermark || slices.have_gaps() {
+        if core.firing.watermark.has_passed(slice.max_timestamp()) || slices.have_gaps() {
             let Some(last) = slices.last(slice) else { return Ok(None) };
             if core.firing.is_over::<S::Assigner>(&S::Window::spanning(last)) {
                 return Ok(Some(core.late(record)));
             }
         }
-        let hash = hash(key);
+        core.set_recent(slice);
         let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
+        core.put_into_slice(slices, key, state, hash, slice, timestamp, record)?;
+        Ok(None)
+    }
+}
+
+impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
+    /// Puts a record into a slice that may be new, or late.
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
+    fn put_into_slice(
+        &mut self,
+        slices: Slices,
+        key: &K,
+        state: &mut StateOf<K, In, S>,
+        hash: u64,
+        slice: Window,
+        timestamp: Timestamp,
+        record: In,
+    ) -> Result<(), BoxError> {
+        let watermark = self.firing.watermark.timestamp();
         let at = state.open(S::Window::spanning(slice));
-        let contents = &core.definition.spec().contents;
+        let contents = &self.definition.spec().contents;
         let new = match &mut state.open[at].held {
             Some(held) => {
                 contents.add(held, record, timestamp)?;
@@ -48,34 +82,19 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             }
         };
         if slice.max_timestamp() <= watermark {
-            core.fire_late(slices, key, state, slice, watermark)?;
+            self.fire_late(slices, key, state, slice, watermark)?;
         }
-        // The windows of a slice are known since its first record.
+        // The windows of a slice are known since its first record: the first one after the watermark fires.
         if new {
-            core.reach(slices, state, hash, slice, watermark);
-        }
-        Ok(None)
-    }
-}
-
-impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
-    /// The first window after the watermark that contains the slice fires.
-    fn reach(
-        &mut self,
-        slices: Slices,
-        state: &mut StateOf<K, In, S>,
-        hash: u64,
-        slice: Window,
-        watermark: Timestamp,
-    ) {
-        if let Some(first) = slices.first_after(slice, watermark) {
-            let first = first.max_timestamp();
-            if state.next.is_none_or(|next| first < next) {
-                state.next = Some(first);
+            if let Some(first) = slices.first_after(slice, watermark) {
+                let first = first.max_timestamp();
+                if state.timing.next().is_none_or(|next| first < next) {
+                    state.timing.set_next(Some(first));
+                }
             }
+            S::Timing::index_all(self, state, hash);
         }
-        let next = self.next_of_slices(slices, state);
-        self.index(state, hash, next, None);
+        Ok(())
     }
 
     /// Windows that have fired and are not over fire again.
@@ -101,7 +120,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
     #[inline(always)]
     pub(super) fn next_of_slices(&self, slices: Slices, state: &StateOf<K, In, S>) -> Option<Timestamp> {
         let over = state.open.first().map(|slice| self.slice_over_at(slices, slice.window));
-        state.next.into_iter().chain(over).min()
+        state.timing.next().into_iter().chain(over).min()
     }
 
     fn slice_over_at(&self, slices: Slices, slice: S::Window) -> Timestamp {
@@ -115,8 +134,10 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
     fn fire_slices(&mut self, key: &K, state: &StateOf<K, In, S>, window: Window) -> Result<(), BoxError> {
         let contents = &self.definition.spec().contents;
         let from = state.open.partition_point(|slice| slice.window.span().start < window.start);
-        let mut held = state.open[from..]
+        let mut held = state
+            .open
             .iter()
+            .skip(from)
             .take_while(|slice| slice.window.span().start < window.end)
             .filter_map(|slice| slice.held.as_ref());
         let Some(first) = held.next() else { return Ok(()) };
@@ -135,18 +156,17 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Core<K, In, S> {
         state: &mut StateOf<K, In, S>,
         time: Timestamp,
     ) -> Result<(), BoxError> {
-        while let Some(next) = state.next.filter(|next| *next <= time) {
+        while let Some(next) = state.timing.next().filter(|next| *next <= time) {
             let window = slices.window_until(next);
             self.fire_slices(key, state, window)?;
             // The first slice that has another window to come has the earliest.
             let from = state.open.partition_point(|slice| slice.window.span().start < window.start);
-            state.next = state.open[from..]
-                .iter()
-                .find_map(|slice| slices.first_after(slice.window.span(), next))
-                .map(|window| window.max_timestamp());
+            let mut left = state.open.iter().skip(from);
+            let next = left.find_map(|slice| slices.first_after(slice.window.span(), next));
+            state.timing.set_next(next.map(|window| window.max_timestamp()));
         }
-        if state.open.first().is_some_and(|slice| self.slice_over_at(slices, slice.window) <= time) {
-            state.open.retain(|slice| self.slice_over_at(slices, slice.window) > time);
+        while state.open.first().is_some_and(|slice| self.slice_over_at(slices, slice.window) <= time) {
+            state.open.remove(0);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ mod aggregates;
 mod by_clock;
 mod cases;
 mod evictors;
+mod many;
 pub(crate) mod oracle;
 pub(crate) mod restore;
 mod sessions;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::{super::*, restore::restored, restore::snapshot, *};
-use crate::window::{contents::Records, tests::restore::owner};
+use crate::window::{contents::Records, tests::restore::owner, trigger};
 
 /// What a window gives: its records by number, so that no two contents are alike.
 pub(crate) type Content = Vec<i64>;
@@ -256,9 +256,10 @@ proptest! {
 
     #[test]
     fn tumbling_windows(steps in steps(), size in 1u64..12, lateness in 0u64..15) {
-        let naive = Aligned::new(lateness as i64, every(size as i64, size as i64, 0));
-        let spec = || windows(tumbling(ms(size))).allowed_lateness(ms(lateness)).aggregate(All);
-        check(&spec, naive, &steps);
+        let naive = || Aligned::new(lateness as i64, every(size as i64, size as i64, 0));
+        let windows = || windows(tumbling(ms(size))).allowed_lateness(ms(lateness));
+        check(&|| windows().aggregate(All), naive(), &steps);
+        check(&|| windows().trigger(trigger::event_time()).aggregate(All), naive(), &steps);
     }
 
     #[test]
@@ -279,16 +280,22 @@ proptest! {
     fn sliding_windows_each_for_itself(
         steps in steps(), size in 1u64..16, slide in 1u64..12, lateness in 0u64..15,
     ) {
-        let naive = Aligned::new(lateness as i64, every(size as i64, slide as i64, 0));
-        let spec = || windows(sliding(ms(size), ms(slide))).allowed_lateness(ms(lateness)).process(kept);
-        check(&spec, naive, &steps);
+        let naive = || Aligned::new(lateness as i64, every(size as i64, slide as i64, 0));
+        let windows = || windows(sliding(ms(size), ms(slide))).allowed_lateness(ms(lateness));
+        check(&|| windows().process(kept), naive(), &steps);
+        check(&|| windows().trigger(trigger::event_time()).process(kept), naive(), &steps);
     }
 
     #[test]
     fn sessions(steps in steps(), gap in 1u64..12, lateness in 0u64..15) {
+        let (gap_millis, lateness_millis) = (gap as i64, lateness as i64);
         let (watermark, open) = (i64::MIN, BTreeMap::new());
-        let naive = Sessions { gap: gap as i64, lateness: lateness as i64, watermark, open };
-        let spec = || windows(session(ms(gap))).allowed_lateness(ms(lateness)).aggregate(All);
-        check(&spec, naive, &steps);
+        let naive = || {
+            let (gap, lateness, open) = (gap_millis, lateness_millis, open.clone());
+            Sessions { gap, lateness, watermark, open }
+        };
+        let windows = || windows(session(ms(gap))).allowed_lateness(ms(lateness));
+        check(&|| windows().aggregate(All), naive(), &steps);
+        check(&|| windows().trigger(trigger::event_time()).aggregate(All), naive(), &steps);
     }
 }

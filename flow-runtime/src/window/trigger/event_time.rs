@@ -1,7 +1,7 @@
 //! The default triggers.
 
-use super::{Trigger, TriggerContext, TriggerResult};
-use crate::{time::Timestamp, window::Bounds};
+use super::{Trigger, TriggerContext, TriggerResult, timing};
+use crate::{time::Timestamp, timers::Indexed, window::Bounds};
 
 /// Fires when the watermark passes the end of the window, and at every late record after that. The default of windows
 /// over event time.
@@ -16,8 +16,6 @@ pub struct EventTime;
 
 impl<In, W: Bounds> Trigger<In, W> for EventTime {
     type State = ();
-
-    const AT_THE_END: bool = true;
 
     #[inline(always)]
     fn on_element(&self, _: &In, _: Timestamp, window: &W, cx: &mut TriggerContext<'_, ()>) -> TriggerResult {
@@ -40,6 +38,49 @@ impl<In, W: Bounds> Trigger<In, W> for EventTime {
             cx.register_event_timer(window.max_timestamp());
         }
     }
+}
+
+/// The same for sliding windows, which may share what they hold: their default.
+#[derive(Clone, Copy, Debug)]
+pub struct SlidingEventTime;
+
+/// As a default trigger, which remembers nothing.
+macro_rules! at_the_end {
+    ($($trigger:ty, $key:ty;)*) => { $(
+        impl<In, W: Bounds> timing::Triggering<In, W> for $trigger {
+            type Timing = timing::AtTheEnd<$key>;
+
+            #[inline(always)]
+            fn on_element(
+                &self, _: &In, _: Timestamp, window: &W, (): &mut (), moment: timing::Moment,
+            ) -> TriggerResult {
+                match moment.watermark.has_passed(window.max_timestamp()) {
+                    true => TriggerResult::Fire,
+                    false => TriggerResult::Continue,
+                }
+            }
+
+            fn on_event_time(&self, _: Timestamp, _: &W, (): &mut (), _: timing::Moment) -> TriggerResult {
+                TriggerResult::Continue
+            }
+
+            fn on_processing_time(&self, _: Timestamp, _: &W, (): &mut (), _: timing::Moment) -> TriggerResult {
+                TriggerResult::Continue
+            }
+
+            fn on_merge(&self, _: &W, _: Vec<()>, (): &mut (), _: timing::Moment) {}
+
+            fn clear(&self, _: &W, (): &mut (), _: timing::Moment) {}
+
+            fn says_nothing((): &()) -> bool {
+                true
+            }
+        }
+    )* };
+}
+at_the_end! {
+    EventTime, Indexed;
+    SlidingEventTime, timing::Sliced;
 }
 
 /// Never fires: the default of the global window.

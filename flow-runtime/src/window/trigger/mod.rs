@@ -6,17 +6,19 @@ mod delta;
 mod event_time;
 mod processing_time;
 mod purging;
+mod set;
 
 pub use continuous::{
     ContinuousEventTime, ContinuousProcessingTime, continuous_event_time, continuous_processing_time,
 };
 pub use count::{CountTrigger, count};
 pub use delta::{Delta, delta};
-pub use event_time::{EventTime, Never, event_time};
+pub use event_time::{EventTime, Never, SlidingEventTime, event_time};
 pub use processing_time::{ProcessingTime, processing_time};
 pub use purging::{Purging, purging};
+pub use set::Set;
 
-use super::{Bounds, timers::Timers};
+use super::{Bounds, timers::Timers, timing};
 use crate::{
     state::StateValue,
     time::{Timestamp, Watermark},
@@ -94,10 +96,6 @@ impl TriggerResult {
 pub trait Trigger<In, W: Bounds> {
     /// What is remembered of one window.
     type State: StateValue + Default;
-
-    /// Whether this is the default trigger of event time, and windows may be held in another form.
-    #[doc(hidden)]
-    const AT_THE_END: bool = false;
 
     /// Whether such a state says nothing, so that a global window that was purged can be forgotten.
     #[doc(hidden)]
