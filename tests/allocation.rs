@@ -1,4 +1,5 @@
-//! Counting words allocates for new words and per batch, never per record.
+//! Counting words allocates for new words and per batch, never per record. A chain, and counts of keys that are known,
+//! allocate once per batch: for the name of the split, under which its position is noted.
 
 mod common;
 
@@ -6,15 +7,21 @@ use std::{
     alloc::System,
     fs,
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use common::{Collected, run};
-use flow::{Definition, Job, file, pipeline};
+use flow::{Definition, Job, collection, file, pipeline};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// The counter is of the whole process.
+static ALONE: Mutex<()> = Mutex::new(());
 
 type Counts = Collected<(String, u64)>;
 
@@ -57,8 +64,6 @@ fn allocations<D: Definition + 'static>(job: Job<D>) -> usize {
 }
 
 fn more_text_costs_no_more<D: Definition + 'static>(pipeline: fn(&str, Counts) -> Job<D>) {
-    // The counter is of the whole process.
-    static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().unwrap();
     let (small, large) = (text(dir.path(), 100), text(dir.path(), 1000));
@@ -70,6 +75,77 @@ fn more_text_costs_no_more<D: Definition + 'static>(pipeline: fn(&str, Counts) -
     let (batches, words) = ((bytes(&large) - bytes(&small)).div_ceil(256 << 10), 900_000);
     let more = many.saturating_sub(few);
     assert!(more as u64 <= 10 * batches + 100, "{more} allocations for {words} words in {batches} batches");
+}
+
+/// Looks at the counter at two records. Nobody else is at work meanwhile: the test is alone, and the job has neither a
+/// checkpoint nor anything for its sink.
+#[derive(Clone, Default)]
+struct Between(Arc<[AtomicUsize; 2]>);
+
+impl Between {
+    fn look(&self, n: u64) {
+        let at = [RECORDS / 2, RECORDS - 1].iter().position(|at| *at == n);
+        if let Some(at) = at {
+            self.0[at].store(ALLOCATOR.stats().allocations, Ordering::SeqCst);
+        }
+    }
+
+    fn allocations(&self) -> usize {
+        let [from, to] = [&self.0[0], &self.0[1]].map(|at| at.load(Ordering::SeqCst));
+        assert!(from > 0 && to >= from, "both were seen");
+        to - from
+    }
+}
+
+const RECORDS: u64 = 2_000_000;
+
+#[pipeline(guarantee = at_most_once)]
+fn chain(between: Between, out: Collected<u64>) {
+    source(collection::iterate(|| 0..RECORDS))
+        .map(|n| (n, n * 3 + 1))
+        .filter(|(_, n)| n % 7 != 0)
+        .map(|(n, m)| (n, m ^ (m >> 3)))
+        .inspect(|(n, _)| between.look(*n))
+        .filter(|(n, _)| *n == RECORDS - 1)
+        .map(|(n, _)| n)
+        .sink(out.transactional());
+}
+
+#[pipeline(guarantee = at_most_once)]
+fn counts(between: Between, out: Collected<u64>) {
+    source(collection::iterate(|| 0..RECORDS))
+        .inspect(|n| between.look(*n))
+        .key_by(|n| *n % 100_000)
+        .count()
+        .filter(|(key, n)| *key == 0 && *n == RECORDS / 100_000)
+        .map(|(_, n)| n)
+        .sink(out.transactional());
+}
+
+fn steady_state_allocates_once_per_batch<D: Definition + 'static>(
+    pipeline: fn(Between, Collected<u64>) -> Job<D>,
+    expected: u64,
+) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // Whatever runs the tests may allocate for itself, but hardly three times.
+    let allocations = (0..3).map(|_| {
+        let (between, out) = (Between::default(), Collected::new());
+        run(pipeline(between.clone(), out.clone()), 1);
+        assert_eq!(out.sorted(), [expected]);
+        between.allocations()
+    });
+    let (least, batches) = (allocations.min().unwrap_or_default() as u64, (RECORDS / 2).div_ceil(16_384));
+    assert!(least <= batches + 1, "{least} allocations in {batches} batches");
+}
+
+#[test]
+fn a_chain_allocates_once_per_batch() {
+    steady_state_allocates_once_per_batch(chain, RECORDS - 1);
+}
+
+#[test]
+fn counts_of_known_keys_allocate_once_per_batch() {
+    steady_state_allocates_once_per_batch(counts, RECORDS / 100_000);
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub use crate::{
     sink::handle::{Codec, Durable, Envelope, Enveloped, TransactionHandle, codec},
     source::Batch,
     split::{Split2, Split3, Split4, choice_of_2, choice_of_3, choice_of_4},
-    state::{Key, StateValue, StoredKeyPart},
+    state::{Ahead, Key, StateValue, StoredKeyPart},
     time::Offset,
     time::Timestamp,
     watermark::WatermarkStrategy,

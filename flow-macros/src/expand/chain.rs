@@ -5,6 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::Expr;
 
 use super::{
+    ahead::waits_at,
     answer,
     capture::{captures, functions},
     inputs::sides,
@@ -35,6 +36,10 @@ pub(super) struct Loop<'g> {
     pub(super) results_of: Option<NodeId>,
     /// Windows, whose results come when they fire, and aggregates of a batch pipeline, whose results come at the end.
     pub(super) deferred: Vec<NodeId>,
+    /// The aggregate at which records wait.
+    pub(super) ahead: Option<NodeId>,
+    /// What is done with all that wait there.
+    pub(super) drained: TokenStream,
 }
 
 impl<'g> Loop<'g> {
@@ -47,6 +52,8 @@ impl<'g> Loop<'g> {
             operators: Vec::new(),
             applied: Vec::new(),
             deferred: Vec::new(),
+            ahead: None,
+            drained: TokenStream::new(),
         }
     }
 
@@ -234,6 +241,7 @@ struct Entrance<'g> {
 fn entrances<'g>(graph: &'g Graph, layout: &'g Layout, root: Root) -> Vec<Entrance<'g>> {
     let entrance = |edges, timed, first: Option<NodeId>, body: &dyn Fn(&mut Loop<'g>) -> TokenStream| {
         let mut main = Loop::new(graph, layout);
+        main.ahead = waits_at(graph, layout, root);
         first.into_iter().for_each(|id| main.applies(id));
         let body = body(&mut main);
         Entrance { edges, timed, main, body }
@@ -332,11 +340,10 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         let after = entrances[i + 1..].iter().flat_map(|entrance| &entrance.main.operators);
         let others: Vec<_> = later.iter().chain(&behind).chain(after).copied().collect();
         if let Root::Source(id) = chain.root {
-            let loop_ = quote! {
-                for #REC in #private::Batch::records(#batch) {
-                    #at.next();
-                    #body
-                }
+            let (records, body) = (quote!(#private::Batch::records(#batch)), quote!(#at.next(); #body));
+            let loop_ = match main.ahead {
+                Some(_) => main.split_loop(&records, &quote!(#REC), &body),
+                None => quote!(for #REC in #records { #body }),
             };
             let closure = main.closure(&batch_parameter(&batch), &loop_, &first, share, &others);
             let source = &graph.nodes[id].arguments[0];
@@ -357,12 +364,18 @@ pub(super) fn chain(graph: &Graph, layout: &Layout, chain: &Chain, later_steps: 
         };
         let input = method("input", graph.nodes[begin].span);
         let lent = if *timed { quote!((#TIME, #REC)) } else { quote!(#REC) };
-        let loop_ = quote! {
-            for mut #slot in #batch.slots() {
-                let #lent = #slot.lend();
-                #at.next();
-                #body
+        let body = quote! {
+            let #lent = #slot.lend();
+            #at.next();
+            #body
+        };
+        let loop_ = match main.ahead {
+            Some(_) => {
+                let slots = local("slots");
+                let split = main.split_loop(&quote!(#slots.iter_mut()), &quote!(#slot), &body);
+                quote!(let mut #slots = #batch.all_slots(); #split)
             }
+            None => quote!(for mut #slot in #batch.slots() { #body }),
         };
         let closure = main.closure(&batch_parameter(&batch), &loop_, &first, share, &others);
         let local_index = syn::Index::from(begin);

@@ -1,5 +1,6 @@
 //! From chains to tokens: one loop per chain, one line per operator, and one call for everything else.
 
+mod ahead;
 mod answer;
 mod capture;
 mod chain;

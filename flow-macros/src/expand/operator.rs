@@ -90,6 +90,7 @@ impl Loop<'_> {
             kind if kind.asks() => self.ask(id),
             Kind::Process => self.process(id),
             Kind::KeyedProcess => self.keyed_process(id),
+            _ if self.ahead == Some(id) => self.aggregate_ahead(id),
             kind if kind.keyed() => self.aggregate(id),
             kind if kind.exchange() && !self.layout.single => self.exchange(id),
             // A union is where its chain begins, and with one subtask there is nothing to exchange.

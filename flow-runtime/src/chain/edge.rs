@@ -382,6 +382,14 @@ impl<T: Portable> Received<T> {
 }
 
 impl<T: Lend> Received<T> {
+    /// The records in slots, for a loop that has several of them under way.
+    #[inline(always)]
+    #[must_use]
+    pub fn all_slots(&mut self) -> Vec<Slot<T>> {
+        // In place, where the slot is as large as the record.
+        std::mem::take(&mut self.0).into_iter().map(Slot::new).collect()
+    }
+
     /// The records, each in a slot from which the chain takes it in its lent form.
     #[inline(always)]
     pub fn slots(&mut self) -> impl Iterator<Item = Slot<T>> {

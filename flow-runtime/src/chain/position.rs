@@ -62,6 +62,19 @@ impl At {
         self.record += 1;
     }
 
+    /// The number of the record that it is at, from 1.
+    #[inline(always)]
+    #[must_use]
+    pub fn record(&self) -> u64 {
+        self.record
+    }
+
+    /// Comes back to a record that has waited, or to the one behind all that have.
+    #[inline(always)]
+    pub fn back_to(&mut self, record: u64) {
+        self.record = record;
+    }
+
     /// Enters an operator.
     #[inline(always)]
     pub fn enter(&mut self, operator: usize) {

@@ -19,7 +19,11 @@ const MAX_DEPTH: usize = 200;
 /// Puts key groups into the payload of one part.
 #[must_use]
 pub fn encode_groups(groups: impl IntoIterator<Item = (u32, Vec<u8>)>) -> Bytes {
-    let mut out = vec![0; 4];
+    let groups: Vec<(u32, Vec<u8>)> = groups.into_iter().collect();
+    // As much as is needed at once: to grow would need the memory twice more.
+    let length = groups.iter().map(|(_, bytes)| 12 + bytes.len()).sum::<usize>();
+    let mut out = Vec::with_capacity(4 + length);
+    out.extend_from_slice(&[0; 4]);
     let mut count = 0u32;
     for (group, bytes) in groups {
         count += 1;

@@ -1,6 +1,6 @@
 //! The rolling aggregates of a keyed stream: each updates the state of the record's key and yields the new value.
 
-use super::{Key, StateValue, StoredKey, Table};
+use super::{Key, StateValue, StoredKey, Table, hash};
 use crate::error::BoxError;
 
 /// What `.sum(..)` can add up. An overflow is an error, not a wrong number.
@@ -47,7 +47,19 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     where
         V: Sum,
     {
-        let total = self.merge(&key, value, |sum, value| {
+        self.add_at(hash(&key), key, value)
+    }
+
+    /// As [`add`](Self::add), of a key whose hash is known.
+    ///
+    /// # Errors
+    /// When the sum overflows.
+    #[inline(always)]
+    pub fn add_at<Q: Key<Stored = K>>(&mut self, hash: u64, key: Q, value: V) -> Result<(Q, V), BoxError>
+    where
+        V: Sum,
+    {
+        let total = self.merge(hash, &key, value, |sum, value| {
             *sum = sum.plus(&value).ok_or_else(overflow::<V>)?;
             Ok(())
         })?;
@@ -61,7 +73,16 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     where
         V: PartialOrd,
     {
-        let least = self.replace(&key, value, |least, value| value < least);
+        self.keep_min_at(hash(&key), key, value)
+    }
+
+    /// As [`keep_min`](Self::keep_min), of a key whose hash is known.
+    #[inline(always)]
+    pub fn keep_min_at<Q: Key<Stored = K>>(&mut self, hash: u64, key: Q, value: V) -> Result<(Q, V), BoxError>
+    where
+        V: PartialOrd,
+    {
+        let least = self.replace(hash, &key, value, |least, value| value < least);
         Ok((key, least))
     }
 
@@ -72,7 +93,16 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     where
         V: PartialOrd,
     {
-        let greatest = self.replace(&key, value, |greatest, value| value > greatest);
+        self.keep_max_at(hash(&key), key, value)
+    }
+
+    /// As [`keep_max`](Self::keep_max), of a key whose hash is known.
+    #[inline(always)]
+    pub fn keep_max_at<Q: Key<Stored = K>>(&mut self, hash: u64, key: Q, value: V) -> Result<(Q, V), BoxError>
+    where
+        V: PartialOrd,
+    {
+        let greatest = self.replace(hash, &key, value, |greatest, value| value > greatest);
         Ok((key, greatest))
     }
 }
@@ -85,6 +115,15 @@ impl<K: StoredKey> Table<K, u64> {
     #[inline(always)]
     pub fn tally<Q: Key<Stored = K>>(&mut self, key: Q) -> Result<(Q, u64), BoxError> {
         self.add(key, 1)
+    }
+
+    /// As [`tally`](Self::tally), of a key whose hash is known.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline(always)]
+    pub fn tally_at<Q: Key<Stored = K>>(&mut self, hash: u64, key: Q) -> Result<(Q, u64), BoxError> {
+        self.add_at(hash, key, 1)
     }
 }
 

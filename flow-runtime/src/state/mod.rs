@@ -1,6 +1,7 @@
 //! State, in memory: of keys, and of operators.
 
 mod aggregate;
+mod ahead;
 mod key;
 mod operator;
 mod port;
@@ -11,6 +12,7 @@ mod track;
 
 pub use aggregate::Sum;
 pub(crate) use aggregate::overflow;
+pub use ahead::Ahead;
 pub use key::{Key, KeyGroup, StoredKey, StoredKeyPart};
 pub(crate) use key::{KeyGroups, hash};
 pub(crate) use operator::{Held, Items, OperatorPort, Share};

@@ -8,9 +8,11 @@ use std::{
     time::Instant,
 };
 
+use hashbrown::HashTable;
+
 use super::{
     Key, StoredKey, hash,
-    shard::{self, Entry, Shard, Shards},
+    shard::{self, Entry, Marks, Shard, Shards},
     track::{Closed, Tracker},
 };
 use crate::{
@@ -74,26 +76,26 @@ impl<K: StoredKey, V> Table<K, V> {
     /// The value of `key`, which is `initial()` when the key is new.
     #[inline(always)]
     pub fn value<Q: Key<Stored = K>>(&mut self, key: &Q, initial: impl FnOnce() -> V) -> &mut V {
-        let hash = hash(key);
-        let number = shard::of(hash);
-        // `entry` would hash, compare and reserve in one go, but it needs the owned key; this is as fast for keys that
-        // are known, and those are nearly all.
-        match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
-            Ok(found) => {
-                let entry = self.tracker.change(number, found);
-                &mut entry.value
-            }
-            Err(absent) => {
-                let table = absent.into_table();
-                &mut insert(table, &mut self.tracker, number, hash, key.store(), initial()).value
-            }
-        }
+        self.value_at(hash(key), key, initial)
     }
 
-    /// Merges `value` into the value of `key`, or stores it when the key is new, and returns the result.
+    /// As [`value`](Self::value), of a key whose hash is known.
     #[inline(always)]
-    pub(crate) fn merge<Q: Key<Stored = K>>(
+    pub fn value_at<Q: Key<Stored = K>>(
         &mut self,
+        hash: u64,
+        key: &Q,
+        initial: impl FnOnce() -> V,
+    ) -> &mut V {
+        self.entry(hash, key, initial).1
+    }
+
+    /// Merges `value` into the value of `key`, whose hash is given, or stores it when the key is new, and returns the
+    /// result.
+    #[inline(always)]
+    pub(super) fn merge<Q: Key<Stored = K>>(
+        &mut self,
+        hash: u64,
         key: &Q,
         value: V,
         merge: impl FnOnce(&mut V, V) -> Result<(), BoxError>,
@@ -101,27 +103,31 @@ impl<K: StoredKey, V> Table<K, V> {
     where
         V: Clone,
     {
-        let hash = hash(key);
         let number = shard::of(hash);
-        match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
+        let Shard { entries, marks } = &mut self.shards[number];
+        // `entry` would hash, compare and reserve in one go, but it needs the owned key; this is as fast for keys that
+        // are known, and those are nearly all.
+        match entries.find_entry(hash, |entry| key.is(&entry.key)) {
             Ok(found) => {
-                let entry = self.tracker.change(number, found);
+                let entry = self.tracker.change(number, marks, found);
                 merge(&mut entry.value, value)?;
                 Ok(entry.value.clone())
             }
             Err(absent) => {
-                let held = value.clone();
-                insert(absent.into_table(), &mut self.tracker, number, hash, key.store(), held);
+                let new = Entry { key: key.store(), value: value.clone() };
+                insert(absent.into_table(), marks, &mut self.tracker, number, hash, new);
                 Ok(value)
             }
         }
     }
 
-    /// Replaces the value of `key` by `value` where `replace` says so, given the value that is held and `value`, or
-    /// stores it when the key is new. Returns the value that is held then. What is not replaced has not changed.
+    /// Replaces the value of `key`, whose hash is given, by `value` where `replace` says so, given the value that is
+    /// held and `value`, or stores it when the key is new. Returns the value that is held then. What is not replaced has
+    /// not changed.
     #[inline(always)]
-    pub(crate) fn replace<Q: Key<Stored = K>>(
+    pub(super) fn replace<Q: Key<Stored = K>>(
         &mut self,
+        hash: u64,
         key: &Q,
         value: V,
         replace: impl FnOnce(&V, &V) -> bool,
@@ -129,19 +135,19 @@ impl<K: StoredKey, V> Table<K, V> {
     where
         V: Clone,
     {
-        let hash = hash(key);
         let number = shard::of(hash);
-        match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
+        let Shard { entries, marks } = &mut self.shards[number];
+        match entries.find_entry(hash, |entry| key.is(&entry.key)) {
             Ok(found) => {
                 if !replace(&found.get().value, &value) {
                     return found.get().value.clone();
                 }
-                self.tracker.change(number, found).value = value.clone();
+                self.tracker.change(number, marks, found).value = value.clone();
                 value
             }
             Err(absent) => {
-                let held = value.clone();
-                insert(absent.into_table(), &mut self.tracker, number, hash, key.store(), held);
+                let new = Entry { key: key.store(), value: value.clone() };
+                insert(absent.into_table(), marks, &mut self.tracker, number, hash, new);
                 value
             }
         }
@@ -152,9 +158,9 @@ impl<K: StoredKey, V> Table<K, V> {
     pub fn remove<Q: Key<Stored = K>>(&mut self, key: &Q) -> Option<V> {
         let hash = hash(key);
         let number = shard::of(hash);
-        let found = self.shards[number].find_entry(hash, |entry| key.is(&entry.key)).ok()?;
-        let (entry, _) = found.remove();
-        Some(self.tracker.remove(number, entry))
+        let Shard { entries, marks } = &mut self.shards[number];
+        let found = entries.find_entry(hash, |entry| key.is(&entry.key)).ok()?;
+        Some(self.tracker.remove(number, marks, found))
     }
 
     /// Takes out all entries: the final results of a batch pipeline.
@@ -162,21 +168,23 @@ impl<K: StoredKey, V> Table<K, V> {
         self.collect(None);
         self.tracker.emptied();
         let shards = std::mem::replace(&mut self.shards, shard::empty());
-        shards.into_iter().flatten().map(|entry| (Slot::new(entry.key), entry.value))
+        let entries = shards.into_iter().flat_map(|shard| shard.entries);
+        entries.map(|entry| (Slot::new(entry.key), entry.value))
     }
 
     /// Puts an entry of a checkpoint that is being restored, or removes it.
     pub(super) fn restore(&mut self, key: K, value: Option<V>) {
         let hash = hash(&key);
         let number = shard::of(hash);
-        match (self.shards[number].find_entry(hash, |entry| entry.key == key), value) {
+        let Shard { entries, marks } = &mut self.shards[number];
+        match (entries.find_entry(hash, |entry| entry.key == key), value) {
             (Ok(found), Some(value)) => found.into_mut().value = value,
             (Ok(found), None) => drop(found.remove()),
             (Err(absent), Some(value)) => {
-                let shard = absent.into_table();
-                make_room(shard, &mut self.tracker, number);
-                let entry = Entry { key, value, mark: self.tracker.clean(), stored: true };
-                shard.insert_unique(hash, entry, shard::rehash);
+                let entries = absent.into_table();
+                make_room(entries, marks, &mut self.tracker, number);
+                let bucket = entries.insert_unique(hash, Entry { key, value }, shard::rehash).bucket_index();
+                self.tracker.restored(number, marks, bucket);
             }
             (Err(_), None) => {}
         }
@@ -209,27 +217,30 @@ impl<K, V> fmt::Debug for Table<K, V> {
 
 #[inline(never)]
 pub(super) fn insert<'t, K: StoredKey, V>(
-    shard: &'t mut Shard<K, V>,
+    entries: &'t mut HashTable<Entry<K, V>>,
+    marks: &mut Marks,
     tracker: &mut Tracker<K, V>,
     number: usize,
     hash: u64,
-    key: K,
-    value: V,
+    new: Entry<K, V>,
 ) -> &'t mut Entry<K, V> {
-    make_room(shard, tracker, number);
-    let entry = Entry { key, value, mark: tracker.now, stored: false };
-    let inserted = shard.insert_unique(hash, entry, shard::rehash);
-    tracker.note(number, inserted.bucket_index());
+    make_room(entries, marks, tracker, number);
+    let inserted = entries.insert_unique(hash, new, shard::rehash);
+    tracker.inserted(number, marks, inserted.bucket_index());
     inserted.into_mut()
 }
 
 /// Lets a full shard grow, or clean up: both move its entries.
 #[inline]
-fn make_room<K: StoredKey, V>(shard: &mut Shard<K, V>, tracker: &mut Tracker<K, V>, number: usize) {
-    if shard.len() == shard.capacity() {
-        tracker.before_growth(number, shard);
-        shard.reserve(1, shard::rehash);
-        tracker.after_growth(number, shard.num_buckets());
+fn make_room<K: StoredKey, V>(
+    entries: &mut HashTable<Entry<K, V>>,
+    marks: &mut Marks,
+    tracker: &mut Tracker<K, V>,
+    number: usize,
+) {
+    if entries.len() == entries.capacity() {
+        shard::grow(entries, marks, &mut tracker.stored[number]);
+        tracker.moved(number);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::{
     Key, StoredKey, Table, hash,
-    shard::{self, Entry},
+    shard::{self, Entry, Marks, Shard},
     table::insert,
     track::{Found, Tracker},
 };
@@ -20,21 +20,22 @@ impl<K: StoredKey, V> Table<K, V> {
         initial: impl FnOnce() -> V,
     ) -> (&K, &mut V) {
         let number = shard::of(hash);
-        let entry = match self.shards[number].find_entry(hash, |entry| key.is(&entry.key)) {
-            Ok(found) => self.tracker.change(number, found),
+        let Shard { entries, marks } = &mut self.shards[number];
+        let entry = match entries.find_entry(hash, |entry| key.is(&entry.key)) {
+            Ok(found) => self.tracker.change(number, marks, found),
             Err(absent) => {
-                let table = absent.into_table();
-                insert(table, &mut self.tracker, number, hash, key.store(), initial())
+                let new = Entry { key: key.store(), value: initial() };
+                insert(absent.into_table(), marks, &mut self.tracker, number, hash, new)
             }
         };
-        let Entry { key, value, .. } = entry;
+        let Entry { key, value } = entry;
         (key, value)
     }
 
     /// The value of `key`, whose hash is given. Does not count as a change.
     #[inline]
     pub(crate) fn get<Q: Key<Stored = K>>(&self, hash: u64, key: &Q) -> Option<&V> {
-        Some(&self.shards[shard::of(hash)].find(hash, |entry| key.is(&entry.key))?.value)
+        Some(&self.shards[shard::of(hash)].entries.find(hash, |entry| key.is(&entry.key))?.value)
     }
 
     /// A value of this hash that `is` chooses. Does not count as a change.
@@ -42,6 +43,7 @@ impl<K: StoredKey, V> Table<K, V> {
     pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<&V> {
         Some(
             &self.shards[shard::of(hash)]
+                .entries
                 .find(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key))?
                 .value,
         )
@@ -51,10 +53,10 @@ impl<K: StoredKey, V> Table<K, V> {
     #[inline]
     pub(crate) fn find_mut(&mut self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<(&K, &mut V)> {
         let number = shard::of(hash);
-        let found = self.shards[number]
-            .find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key))
-            .ok()?;
-        let Entry { key, value, .. } = self.tracker.change(number, found);
+        let Shard { entries, marks } = &mut self.shards[number];
+        let found =
+            entries.find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key)).ok()?;
+        let Entry { key, value } = self.tracker.change(number, marks, found);
         Some((key, value))
     }
 
@@ -62,11 +64,10 @@ impl<K: StoredKey, V> Table<K, V> {
     #[inline]
     pub(crate) fn remove_found(&mut self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<V> {
         let number = shard::of(hash);
-        let found = self.shards[number]
-            .find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key))
-            .ok()?;
-        let (entry, _) = found.remove();
-        Some(self.tracker.remove(number, entry))
+        let Shard { entries, marks } = &mut self.shards[number];
+        let found =
+            entries.find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key)).ok()?;
+        Some(self.tracker.remove(number, marks, found))
     }
 
     /// As [`find_mut`](Self::find_mut), for whoever wants to look before it changes, and perhaps to remove it.
@@ -77,21 +78,23 @@ impl<K: StoredKey, V> Table<K, V> {
         mut is: impl FnMut(&V) -> bool,
     ) -> Option<FoundEntry<'_, K, V>> {
         let number = shard::of(hash);
-        let found = self.shards[number]
-            .find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key))
-            .ok()?;
-        Some(FoundEntry { found, tracker: &mut self.tracker, number })
+        let Shard { entries, marks } = &mut self.shards[number];
+        let found =
+            entries.find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key)).ok()?;
+        Some(FoundEntry { found, marks, tracker: &mut self.tracker, number })
     }
 
     /// All values with the hashes of their keys. Does not count as a change.
     pub(crate) fn hashed(&self) -> impl Iterator<Item = (u64, &V)> {
-        self.shards.iter().flatten().map(|entry| (hash(&entry.key), &entry.value))
+        let entries = self.shards.iter().flat_map(|shard| &shard.entries);
+        entries.map(|entry| (hash(&entry.key), &entry.value))
     }
 }
 
 /// An entry that has been found.
 pub(crate) struct FoundEntry<'t, K, V> {
     found: Found<'t, K, V>,
+    marks: &'t mut Marks,
     tracker: &'t mut Tracker<K, V>,
     number: usize,
 }
@@ -106,24 +109,19 @@ impl<K, V> FoundEntry<'_, K, V> {
     /// The value, to be changed, with the key.
     #[inline(always)]
     pub(crate) fn change(&mut self) -> (&K, &mut V) {
-        self.tracker.change_in_place(self.number, &mut self.found);
-        let Entry { key, value, .. } = self.found.get_mut();
+        self.tracker.change_in_place(self.number, self.marks, &self.found);
+        let Entry { key, value } = self.found.get_mut();
         (key, value)
     }
 
     /// Removes it.
     pub(crate) fn remove(self) {
-        let (entry, _) = self.found.remove();
-        self.tracker.remove(self.number, entry);
+        self.tracker.remove(self.number, self.marks, self.found);
     }
 
     /// Removes it, and does something last with the value.
     #[inline(always)]
     pub(crate) fn remove_with<R>(self, last: impl FnOnce(&K, &mut V) -> R) -> R {
-        let (mut entry, _) = self.found.remove();
-        self.tracker.save_removed(&mut entry);
-        let result = last(&entry.key, &mut entry.value);
-        self.tracker.note_removed(self.number, entry);
-        result
+        self.tracker.remove_with(self.number, self.marks, self.found, last).1
     }
 }

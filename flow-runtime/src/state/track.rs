@@ -1,22 +1,14 @@
 //! What has changed since the last checkpoint, and how it is collected while the worker goes on.
 //!
-//! An entry that changes for the first time in an epoch is marked, and its place noted. At the barrier only the notes
-//! are put aside; the entries are copied afterwards, slice by slice between batches. Whoever is about to change an
-//! entry that is still to be copied has it copied first, so what is collected is the state at the barrier.
+//! An entry that changes for the first time in an epoch gets a bit. At the barrier the bits are put aside; the entries
+//! are copied afterwards, slice by slice between batches. Whoever is about to change an entry that is still to be
+//! copied has it copied first, so what is collected is the state at the barrier.
 
 use std::{sync::mpsc, time::Instant};
 
 use hashbrown::hash_table::OccupiedEntry;
 
-use super::shard::{Entry, SHARDS, Shard};
-
-/// Two marks take turns for the epoch in which an entry changed, and two for "unchanged since it was collected". While
-/// nothing is being collected, every entry carries the current one of either pair; so whatever carries another one is
-/// still to be collected.
-pub(super) type Mark = u8;
-
-const EPOCHS: [Mark; 2] = [1, 2];
-const CLEAN: [Mark; 2] = [0, 3];
+use super::shard::{Bits, Entry, Marks, SHARDS, Shard, Shards, no_bits};
 
 /// An entry in its shard.
 pub(super) type Found<'t, K, V> = OccupiedEntry<'t, Entry<K, V>>;
@@ -42,25 +34,10 @@ pub(super) struct Closed<K, V> {
     pub(super) chunks: mpsc::Receiver<Chunk<K, V>>,
 }
 
-/// The notes of one epoch on one shard.
-struct Changes<K> {
-    /// The buckets of entries that have changed. Some may hold another entry by now, or none.
-    buckets: Vec<u32>,
-    /// Buckets were not noted, or have moved: all of the shard is searched.
-    scan: bool,
-    removed: Vec<K>,
-}
-
-fn no_changes<K>() -> Vec<Changes<K>> {
-    (0..SHARDS).map(|_| Changes { buckets: Vec::new(), scan: false, removed: Vec::new() }).collect()
-}
-
 /// What is being collected.
 struct Collection<K, V> {
-    whole: bool,
-    changes: Vec<Changes<K>>,
     shard: usize,
-    /// How far we are in the shard: among its buckets, or in the notes.
+    /// How far we are in the shard: 64 buckets each.
     at: usize,
     chunk: Vec<(K, V)>,
     to: mpsc::Sender<Chunk<K, V>>,
@@ -87,16 +64,12 @@ impl<K, V> Collection<K, V> {
 
 /// Follows the changes of a table.
 pub(super) struct Tracker<K, V> {
-    pub(super) now: Mark,
-    clean: Mark,
-    changes: Vec<Changes<K>>,
-    /// From this many notes on a shard is searched instead.
-    limits: Vec<usize>,
-    /// Emptied notes of the epoch before, whose memory is used again.
-    spare: Option<Vec<Changes<K>>>,
-    /// How many entries have changed in this epoch, and how many that are stored were removed.
+    /// Of each entry, whether a checkpoint holds its key, so that its removal has to be written down.
+    pub(super) stored: Box<[Bits; SHARDS]>,
+    /// How many entries have changed in this epoch.
     changed: usize,
-    removed: usize,
+    /// Keys that a checkpoint holds and that were removed in this epoch.
+    removed: Vec<K>,
     /// The next snapshot holds all of the state.
     whole: bool,
     collection: Option<Collection<K, V>>,
@@ -105,23 +78,7 @@ pub(super) struct Tracker<K, V> {
 
 impl<K, V> Tracker<K, V> {
     pub(super) fn new(copy: fn(&K, &V) -> (K, V)) -> Self {
-        Tracker {
-            now: EPOCHS[0],
-            clean: CLEAN[0],
-            changes: no_changes(),
-            limits: vec![0; SHARDS],
-            spare: None,
-            changed: 0,
-            removed: 0,
-            whole: true,
-            collection: None,
-            copy,
-        }
-    }
-
-    /// The mark of an entry that the last checkpoint holds.
-    pub(super) fn clean(&self) -> Mark {
-        self.clean
+        Tracker { stored: no_bits(), changed: 0, removed: Vec::new(), whole: true, collection: None, copy }
     }
 
     /// The next snapshot holds all of the state, or, after a restore, only what changes from here on.
@@ -131,210 +88,172 @@ impl<K, V> Tracker<K, V> {
 
     /// An entry is about to change.
     #[inline(always)]
-    pub(super) fn change<'t>(&mut self, shard: usize, found: Found<'t, K, V>) -> &'t mut Entry<K, V> {
-        if found.get().mark == self.now { found.into_mut() } else { self.first_change(shard, found) }
+    pub(super) fn change<'t>(
+        &mut self,
+        number: usize,
+        marks: &mut Marks,
+        found: Found<'t, K, V>,
+    ) -> &'t mut Entry<K, V> {
+        let bucket = found.bucket_index();
+        let entry = found.into_mut();
+        if !marks.changed.get(bucket) {
+            self.first_change(number, marks, bucket, entry);
+        }
+        entry
     }
 
     /// An entry is about to change for the first time in this epoch.
-    #[cold]
     #[inline(never)]
-    fn first_change<'t>(&mut self, shard: usize, mut found: Found<'t, K, V>) -> &'t mut Entry<K, V> {
-        self.first_change_in_place(shard, &mut found);
-        found.into_mut()
-    }
-
-    /// As [`change`](Self::change), for an entry that may be removed after that.
-    #[inline(always)]
-    pub(super) fn change_in_place(&mut self, shard: usize, found: &mut Found<'_, K, V>) {
-        if found.get().mark != self.now {
-            self.first_change_in_place(shard, found);
+    fn first_change(&mut self, number: usize, marks: &mut Marks, bucket: usize, entry: &Entry<K, V>) {
+        if marks.pending.take(bucket) {
+            self.save(number, bucket, entry);
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn first_change_in_place(&mut self, shard: usize, found: &mut Found<'_, K, V>) {
-        let bucket = found.bucket_index();
-        let entry = found.get_mut();
-        self.save(&entry.key, &entry.value, entry.mark, &mut entry.stored);
-        entry.mark = self.now;
-        self.note(shard, bucket);
-    }
-
-    /// Notes a change, of an entry that carries the mark of this epoch now.
-    pub(super) fn note(&mut self, shard: usize, bucket: usize) {
+        marks.changed.set(bucket);
         self.changed += 1;
-        let (changes, limit) = (&mut self.changes[shard], self.limits[shard]);
-        match u32::try_from(bucket) {
-            Ok(bucket) if !changes.scan && changes.buckets.len() < limit => changes.buckets.push(bucket),
-            _ => changes.scan = true,
-        }
     }
 
     /// Copies what is to be collected before it changes.
-    fn save(&mut self, key: &K, value: &V, mark: Mark, stored: &mut bool) {
-        if mark != self.now && mark != self.clean {
-            if let Some(collection) = &mut self.collection {
-                collection.push((self.copy)(key, value));
-            }
-            *stored = true;
+    fn save(&mut self, number: usize, bucket: usize, entry: &Entry<K, V>) {
+        if let Some(collection) = &mut self.collection {
+            collection.push((self.copy)(&entry.key, &entry.value));
+            self.stored[number].set(bucket);
         }
     }
 
-    /// An entry has been taken out. Returns its value.
-    pub(super) fn remove(&mut self, shard: usize, mut entry: Entry<K, V>) -> V {
-        self.save_removed(&mut entry);
-        self.note_removed(shard, entry)
+    /// An entry has been put there that was not known before.
+    #[inline]
+    pub(super) fn inserted(&mut self, number: usize, marks: &mut Marks, bucket: usize) {
+        // The bits may be left of an entry that was there before, or of none.
+        marks.pending.take(bucket);
+        marks.changed.set(bucket);
+        self.stored[number].take(bucket);
+        self.changed += 1;
     }
 
-    /// An entry has been taken out, and its value may change.
-    #[inline(always)]
-    pub(super) fn save_removed(&mut self, entry: &mut Entry<K, V>) {
-        self.save(&entry.key, &entry.value, entry.mark, &mut entry.stored);
+    /// An entry of a checkpoint has been put there.
+    pub(super) fn restored(&mut self, number: usize, marks: &mut Marks, bucket: usize) {
+        marks.pending.take(bucket);
+        marks.changed.take(bucket);
+        self.stored[number].set(bucket);
     }
 
-    /// An entry has been taken out and is [saved](Self::save_removed). Returns its value.
+    /// As [`change`](Self::change), of an entry that may still be removed.
     #[inline(always)]
-    pub(super) fn note_removed(&mut self, shard: usize, entry: Entry<K, V>) -> V {
-        let Entry { key, value, mark, stored } = entry;
-        if mark == self.now {
+    pub(super) fn change_in_place(&mut self, number: usize, marks: &mut Marks, found: &Found<'_, K, V>) {
+        let bucket = found.bucket_index();
+        if !marks.changed.get(bucket) {
+            self.first_change(number, marks, bucket, found.get());
+        }
+    }
+
+    /// Takes an entry out.
+    #[inline]
+    pub(super) fn remove(&mut self, number: usize, marks: &mut Marks, found: Found<'_, K, V>) -> V {
+        self.remove_with(number, marks, found, |_, _| ()).0
+    }
+
+    /// Takes an entry out, and does something last with it.
+    #[inline]
+    pub(super) fn remove_with<R>(
+        &mut self,
+        number: usize,
+        marks: &mut Marks,
+        found: Found<'_, K, V>,
+        last: impl FnOnce(&K, &mut V) -> R,
+    ) -> (V, R) {
+        let bucket = found.bucket_index();
+        if marks.pending.take(bucket) {
+            self.save(number, bucket, found.get());
+        }
+        if marks.changed.take(bucket) {
             self.changed -= 1;
         }
-        if stored {
-            self.changes[shard].removed.push(key);
-            self.removed += 1;
+        let (Entry { key, mut value }, _) = found.remove();
+        let result = last(&key, &mut value);
+        if self.stored[number].take(bucket) {
+            self.removed.push(key);
         }
-        value
+        (value, result)
     }
 
-    /// The buckets of a shard are about to change: its part of the collection ends here, and notes are void.
-    pub(super) fn before_growth(&mut self, number: usize, shard: &mut Shard<K, V>) {
+    /// The entries of a shard have moved: what is left there to be collected is anywhere.
+    pub(super) fn moved(&mut self, number: usize) {
         if let Some(collection) = &mut self.collection
-            && collection.shard <= number
+            && collection.shard == number
         {
-            let mut at = if collection.shard == number { collection.at } else { 0 };
-            let marks = (self.now, self.clean);
-            collect(collection, number, &mut at, shard, marks, self.copy, &mut Pace::until(None));
-            collection.changes[number].buckets.clear();
-            if collection.shard == number {
-                (collection.shard, collection.at) = (number + 1, 0);
-            }
+            collection.at = 0;
         }
-        let changes = &mut self.changes[number];
-        changes.scan |= !changes.buckets.is_empty();
-        changes.buckets.clear();
-    }
-
-    /// A shard has grown to so many buckets. Searching some of them costs as much as following a note.
-    pub(super) fn after_growth(&mut self, number: usize, buckets: usize) {
-        self.limits[number] = buckets / 8;
     }
 
     /// All entries have been taken out.
     pub(super) fn emptied(&mut self) {
-        self.changes = no_changes();
-        self.limits.fill(0);
-        (self.changed, self.removed, self.whole) = (0, 0, true);
+        self.stored = no_bits();
+        self.removed.clear();
+        (self.changed, self.whole) = (0, true);
     }
 
     /// Ends the epoch: what `shards` hold now is what the following calls of [`collect`](Self::collect) send. `None`
     /// when nothing has changed.
-    pub(super) fn close(&mut self, shards: &mut [Shard<K, V>; SHARDS]) -> Option<Closed<K, V>> {
+    pub(super) fn close(&mut self, shards: &mut Shards<K, V>) -> Option<Closed<K, V>> {
         // Only when a checkpoint was given up before all was collected for it.
         self.collect(shards, None);
-        let changed = self.changed + self.removed;
+        let changed = self.changed + self.removed.len();
         if changed == 0 && !self.whole {
             return None;
         }
         // Half of the state costs half as much as all of it, and all of it needs nothing else to be read again.
-        let whole = self.whole || 2 * changed >= shards.iter().map(Shard::len).sum();
+        let whole = self.whole || 2 * changed >= shards.iter().map(|shard| shard.entries.len()).sum();
+        for Shard { marks: Marks { changed, pending }, .. } in shards.iter_mut() {
+            // Nothing is pending by now, so nothing has changed then.
+            std::mem::swap(changed, pending);
+            if whole {
+                pending.words().fill(u64::MAX);
+            }
+        }
         let (to, chunks) = mpsc::channel();
-        let mut changes = self.spare.take().unwrap_or_else(no_changes);
-        std::mem::swap(&mut changes, &mut self.changes);
-        for removed in changes.iter_mut().map(|changes| &mut changes.removed).filter(|keys| !keys.is_empty())
-        {
-            let _ = to.send(Chunk::Removed(std::mem::take(removed)));
+        if !self.removed.is_empty() {
+            let _ = to.send(Chunk::Removed(std::mem::take(&mut self.removed)));
         }
-        self.now = EPOCHS[usize::from(self.now == EPOCHS[0])];
-        if whole {
-            self.clean = CLEAN[usize::from(self.clean == CLEAN[0])];
-        }
-        (self.changed, self.removed, self.whole) = (0, 0, false);
-        self.collection = Some(Collection { whole, changes, shard: 0, at: 0, chunk: Vec::new(), to });
+        (self.changed, self.whole) = (0, false);
+        self.collection = Some(Collection { shard: 0, at: 0, chunk: Vec::new(), to });
         Some(Closed { whole, chunks })
     }
 
     /// Collects until a time, or to the end. Returns whether nothing is left.
-    pub(super) fn collect(&mut self, shards: &mut [Shard<K, V>; SHARDS], until: Option<Instant>) -> bool {
+    pub(super) fn collect(&mut self, shards: &mut Shards<K, V>, until: Option<Instant>) -> bool {
         let Some(collection) = &mut self.collection else { return true };
-        let mut pace = Pace::until(until);
-        while let Some(shard) = shards.get_mut(collection.shard) {
-            let (number, mut at) = (collection.shard, collection.at);
-            let marks = (self.now, self.clean);
-            let done = collect(collection, number, &mut at, shard, marks, self.copy, &mut pace);
-            if !done {
-                collection.at = at;
-                return false;
+        let mut steps = 0;
+        while let Some(Shard { entries, marks }) = shards.get_mut(collection.shard) {
+            let stored = self.stored[collection.shard].words();
+            let words = marks.pending.words();
+            while let (Some(word), Some(stored)) =
+                (words.get_mut(collection.at), stored.get_mut(collection.at))
+            {
+                let mut pending = std::mem::take(word);
+                *stored |= pending;
+                steps += 1 + pending.count_ones() as usize;
+                while pending != 0 {
+                    let bucket = collection.at * 64 + pending.trailing_zeros() as usize;
+                    if let Some(Entry { key, value }) = entries.get_bucket(bucket) {
+                        collection.push((self.copy)(key, value));
+                    }
+                    pending &= pending - 1;
+                }
+                collection.at += 1;
+                if steps >= STEPS {
+                    if until.is_some_and(|until| Instant::now() >= until) {
+                        return false;
+                    }
+                    steps = 0;
+                }
             }
-            (collection.shard, collection.at) = (number + 1, 0);
+            (collection.shard, collection.at) = (collection.shard + 1, 0);
         }
         if !collection.chunk.is_empty() {
             collection.send(Vec::new());
         }
         let _ = collection.to.send(Chunk::End);
-        if let Some(Collection { mut changes, .. }) = self.collection.take() {
-            for changes in &mut changes {
-                changes.buckets.clear();
-                changes.scan = false;
-            }
-            self.spare = Some(changes);
-        }
+        self.collection = None;
         true
     }
-}
-
-/// Ends a slice.
-struct Pace {
-    until: Option<Instant>,
-    steps: usize,
-}
-
-impl Pace {
-    fn until(until: Option<Instant>) -> Self {
-        Pace { until, steps: 0 }
-    }
-
-    /// Counts a step. Returns whether it was the last one.
-    #[inline]
-    fn is_over(&mut self) -> bool {
-        self.steps += 1;
-        self.steps.is_multiple_of(STEPS) && self.until.is_some_and(|until| Instant::now() >= until)
-    }
-}
-
-/// Collects of one shard, from `at`. Returns whether nothing is left there.
-fn collect<K, V>(
-    collection: &mut Collection<K, V>,
-    number: usize,
-    at: &mut usize,
-    shard: &mut Shard<K, V>,
-    (now, clean): (Mark, Mark),
-    copy: fn(&K, &V) -> (K, V),
-    pace: &mut Pace,
-) -> bool {
-    let by_notes = !collection.whole && !collection.changes[number].scan;
-    let end = if by_notes { collection.changes[number].buckets.len() } else { shard.num_buckets() };
-    while *at < end {
-        let bucket = if by_notes { collection.changes[number].buckets[*at] as usize } else { *at };
-        *at += 1;
-        if let Some(entry) = shard.get_bucket_mut(bucket).filter(|e| e.mark != now && e.mark != clean) {
-            entry.mark = clean;
-            entry.stored = true;
-            collection.push(copy(&entry.key, &entry.value));
-        }
-        if pace.is_over() {
-            return false;
-        }
-    }
-    true
 }
