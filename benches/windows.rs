@@ -60,7 +60,7 @@ fn of_right(n: u64) -> u64 {
 
 #[pipeline]
 fn tumbled(records: u64, seen: &Seen) {
-    source(collection::range(0..records))
+    source(collection::iterate(move || 0..records))
         .watermarks(bounded("1s"), |n| time(*n))
         .key_by(|n| key(*n))
         .window(tumbling("10s"))
@@ -70,7 +70,7 @@ fn tumbled(records: u64, seen: &Seen) {
 
 #[pipeline]
 fn slid_without_overlap(records: u64, seen: &Seen) {
-    source(collection::range(0..records))
+    source(collection::iterate(move || 0..records))
         .watermarks(bounded("1s"), |n| time(*n))
         .key_by(|n| key(*n))
         .window(sliding("1s", "1s"))
@@ -80,7 +80,7 @@ fn slid_without_overlap(records: u64, seen: &Seen) {
 
 #[pipeline]
 fn slid(records: u64, seen: &Seen) {
-    source(collection::range(0..records))
+    source(collection::iterate(move || 0..records))
         .watermarks(bounded("1s"), |n| time(*n))
         .key_by(|n| key(*n))
         .window(sliding("10s", "1s"))
@@ -90,7 +90,7 @@ fn slid(records: u64, seen: &Seen) {
 
 #[pipeline]
 fn sessions(records: u64, seen: &Seen) {
-    source(collection::range(0..records))
+    source(collection::iterate(move || 0..records))
         .watermarks(bounded("1s"), |n| time(*n))
         .key_by(|n| busy_key(*n))
         .window(session("2s"))
@@ -100,7 +100,7 @@ fn sessions(records: u64, seen: &Seen) {
 
 #[pipeline]
 fn many_open(records: u64, seen: &Seen) {
-    source(collection::range(0..records))
+    source(collection::iterate(move || 0..records))
         .watermarks(bounded("1s"), |n| time(*n))
         .key_by(|n| new_key(*n))
         .window(tumbling("1h"))
@@ -110,8 +110,9 @@ fn many_open(records: u64, seen: &Seen) {
 
 #[pipeline]
 fn joined_in_windows(records: u64, seen: &Seen) {
-    let left = source(collection::range(0..records / 2)).watermarks(bounded("1s"), |n| side_time(*n));
-    let right = source(collection::range(0..records / 2))
+    let left =
+        source(collection::iterate(move || 0..records / 2)).watermarks(bounded("1s"), |n| side_time(*n));
+    let right = source(collection::iterate(move || 0..records / 2))
         .map(of_right)
         .watermarks(bounded("1s"), |n| side_time(of_right(*n)));
     left.key_by(|n| key(*n))
@@ -123,8 +124,9 @@ fn joined_in_windows(records: u64, seen: &Seen) {
 
 #[pipeline]
 fn joined_between(records: u64, seen: &Seen) {
-    let left = source(collection::range(0..records / 2)).watermarks(bounded("1s"), |n| side_time(*n));
-    let right = source(collection::range(0..records / 2))
+    let left =
+        source(collection::iterate(move || 0..records / 2)).watermarks(bounded("1s"), |n| side_time(*n));
+    let right = source(collection::iterate(move || 0..records / 2))
         .map(of_right)
         .watermarks(bounded("1s"), |n| side_time(of_right(*n)));
     left.key_by(|n| key(*n))

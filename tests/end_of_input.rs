@@ -3,7 +3,13 @@
 mod common;
 
 use common::{Collected, Gate, Script, Scripted, often, run, start};
-use flow::{Ending, collection::collection, pipeline};
+use flow::{
+    Ending,
+    collection::{collection, range},
+    pipeline,
+    watermark::monotonous,
+    window::tumbling,
+};
 
 #[pipeline]
 fn two_sources(
@@ -141,5 +147,33 @@ fn workers_that_have_no_part_in_some_operators() {
         let out = Collected::new();
         run(narrow_and_wide(out.clone()), parallelism);
         assert_eq!(out.sorted(), [(10, 100)]);
+    }
+}
+
+/// Numbers, and windows of the same numbers.
+#[pipeline]
+fn numbers_and_their_windows(out: Collected<(u64, i64)>) {
+    let numbers = source(range(0..1_000)).watermarks(monotonous(), |n| *n);
+    let counts = numbers
+        .key_by(|n| n % 3)
+        .window(tumbling("100ms"))
+        .count()
+        .with(|key, window, _| (key, window.start.as_millis()));
+    numbers
+        .filter(|n| n % 100 < 3)
+        .key_by(|n| n % 3)
+        .join(counts.key_by(|(key, _)| *key))
+        .window(tumbling("100ms"))
+        .with(|key, _, (_, start)| (key, *start))
+        .sink(out.transactional());
+}
+
+#[test]
+fn what_the_last_windows_give_still_meets_the_last_records() {
+    for parallelism in [1, 3] {
+        let out = Collected::new();
+        run(numbers_and_their_windows(out.clone()), parallelism);
+        let expected = (0..3).flat_map(|key| (0..10).map(move |window| (key, window * 100)));
+        assert_eq!(out.sorted(), common::sorted(expected), "{parallelism}");
     }
 }

@@ -274,6 +274,17 @@ fn plans_are_shown_without_running_anything() {
     }
 }
 
+/// `tests/nexmark` does the same in an optimized program with a hundred times the events.
+#[test]
+fn nexmark() {
+    let arguments = "--query all --check --events 10000 --parallelism 2 --rescale 1";
+    let printed = stdout(example("nexmark").args(arguments.split(' ')));
+    let lines = printed.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<serde_json::Value> = lines.collect();
+    assert_eq!(lines.len(), 21);
+    assert!(lines.iter().all(|line| line["events"] == 10_000), "{printed}");
+}
+
 #[test]
 fn bad_arguments_are_explained() {
     let output = example("word_count").args(["--input", "x"]).output().unwrap();

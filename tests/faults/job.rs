@@ -1,5 +1,9 @@
-//! The job that the chaos runner starts, lets die, and starts again: a running count per key, into one of the sinks.
+//! The job that the chaos runner starts, lets die, and starts again: a running count per key, into one of the sinks, or
+//! what is made of event time.
 
+mod event_time;
+#[allow(dead_code, reason = "what has to come out is the runner's matter")]
+mod results;
 #[path = "../../examples/two_phase_sink/spool.rs"]
 mod spool;
 
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Ok("two_phase_commit") => flow::run(two_phase_commit),
         Ok("ledger") => flow::run(ledger),
         Ok("prepared") => flow::run(prepared),
+        Ok("event_time") => flow::run(event_time::event_time),
         Ok("topic") => flow::run(topic),
         other => {
             eprintln!("error: FLOW_CHAOS_SINK is {other:?}, and no sink");

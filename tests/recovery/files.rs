@@ -132,7 +132,7 @@ fn word_count_killed(parallelism: usize) {
 const BLOCKS: u64 = 60;
 
 /// The names in a directory, if it is there.
-fn entries(directory: &Path) -> BTreeSet<OsString> {
+pub(crate) fn entries(directory: &Path) -> BTreeSet<OsString> {
     let entries = fs::read_dir(directory).into_iter().flatten();
     entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect()
 }
@@ -148,7 +148,7 @@ fn word_count_at_parallelism_2() {
 }
 
 /// The lines of all finished files.
-fn lines(directory: &Path) -> impl Iterator<Item = String> {
+pub(crate) fn lines(directory: &Path) -> impl Iterator<Item = String> {
     let mut text = String::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

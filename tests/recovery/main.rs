@@ -5,6 +5,7 @@
 
 mod conformance;
 mod database;
+mod event_time;
 mod files;
 mod hot_row;
 mod job;

@@ -70,6 +70,10 @@ pub(crate) struct ChainSource<S: Source, F> {
     now: Duration,
     /// The splits that the reader leaves out.
     paused: BTreeSet<String>,
+    /// Whether more splits may be found. Otherwise the end of the last one is the end of the input, which the next step
+    /// says, and until then the subtask is not idle: who reads from it along two ways would hear on one of them that it
+    /// is at the end, while it is still left out on the other, with records to come.
+    endless: bool,
     run: F,
 }
 
@@ -86,7 +90,7 @@ where
         generators: Vec<Rc<dyn Generating>>,
         run: F,
     ) -> Self {
-        let source = Arc::new(source);
+        let (endless, source) = (source.discovery_interval().is_some(), Arc::new(source));
         ChainSource {
             source,
             cx,
@@ -99,6 +103,7 @@ where
             runs: SplitRuns::default(),
             now: Duration::ZERO,
             paused: BTreeSet::new(),
+            endless,
             run,
         }
     }
@@ -253,10 +258,11 @@ where
             }
         }
         for split in fetched.advanced.drain(..) {
-            if split.is_finished() {
-                self.generators.iter().for_each(|generators| generators.finished(&split.id()));
+            let (id, finished) = (split.id(), split.is_finished());
+            self.positions.insert(id.clone(), split);
+            if finished && (self.endless || self.positions.values().any(|split| !split.is_finished())) {
+                self.generators.iter().for_each(|generators| generators.finished(&id));
             }
-            self.positions.insert(split.id(), split);
         }
         if let Some(feed) = &mut self.feed {
             feed.give_back(fetched);

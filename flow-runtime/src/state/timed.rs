@@ -1,4 +1,7 @@
 //! Looking at entries by the hash of their key alone, as timers do, which need no copy of the key then.
+//!
+//! The table itself compares only a few bits of a hash and leaves the rest to the caller, so the hash of what is found is
+//! made again: otherwise a timer would find any other key that has a timer for the same time.
 
 use super::{
     Key, StoredKey, Table, hash,
@@ -38,7 +41,12 @@ impl<K: StoredKey, V> Table<K, V> {
     /// A value of this hash that `is` chooses. Does not count as a change.
     #[inline]
     pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<&V> {
-        Some(&self.shards[shard::of(hash)].entries.find(hash, |entry| is(&entry.value))?.value)
+        Some(
+            &self.shards[shard::of(hash)]
+                .entries
+                .find(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key))?
+                .value,
+        )
     }
 
     /// A value of this hash that `is` chooses, to be changed.
@@ -46,7 +54,8 @@ impl<K: StoredKey, V> Table<K, V> {
     pub(crate) fn find_mut(&mut self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<(&K, &mut V)> {
         let number = shard::of(hash);
         let Shard { entries, marks } = &mut self.shards[number];
-        let found = entries.find_entry(hash, |entry| is(&entry.value)).ok()?;
+        let found =
+            entries.find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key)).ok()?;
         let Entry { key, value } = self.tracker.change(number, marks, found);
         Some((key, value))
     }
@@ -56,7 +65,8 @@ impl<K: StoredKey, V> Table<K, V> {
     pub(crate) fn remove_found(&mut self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<V> {
         let number = shard::of(hash);
         let Shard { entries, marks } = &mut self.shards[number];
-        let found = entries.find_entry(hash, |entry| is(&entry.value)).ok()?;
+        let found =
+            entries.find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key)).ok()?;
         Some(self.tracker.remove(number, marks, found))
     }
 
@@ -69,7 +79,8 @@ impl<K: StoredKey, V> Table<K, V> {
     ) -> Option<FoundEntry<'_, K, V>> {
         let number = shard::of(hash);
         let Shard { entries, marks } = &mut self.shards[number];
-        let found = entries.find_entry(hash, |entry| is(&entry.value)).ok()?;
+        let found =
+            entries.find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key)).ok()?;
         Some(FoundEntry { found, marks, tracker: &mut self.tracker, number })
     }
 

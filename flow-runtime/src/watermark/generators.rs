@@ -411,7 +411,12 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
     }
 
     fn end(&self) {
-        self.0.borrow_mut().ended = true;
+        let mut stamping = self.0.borrow_mut();
+        stamping.ended = true;
+        // Nobody asks any more, and others may wait for what was said last.
+        if let Some(aligner) = &mut stamping.aligner {
+            aligner.limit(std::iter::empty());
+        }
     }
 
     fn mark(&self, now: Duration) -> Mark {
@@ -636,5 +641,25 @@ mod tests {
         assert_eq!(watermark(&generators), at(70));
         read(&generators, "a", &[60], NOW);
         assert_eq!(watermark(&generators), at(70), "never back");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_subtask_that_is_at_its_end() {
+        let positions = Arc::new(Positions::of(2));
+        let strategy = || monotonous().with_alignment(s(10)).with_idleness(s(60));
+        let subtask = |subtask, split: &str| {
+            let aligned = Some((subtask, Arc::clone(&positions)));
+            let generators = Watermarks::new(strategy(), true, aligned, None, &Clock::default()).unwrap();
+            generators.assigned(vec![split.to_owned()], NOW);
+            generators
+        };
+        let (fast, slow) = (subtask(0, "a"), subtask(1, "b"));
+        read(&slow, "b", &[1_000], NOW);
+        slow.align(NOW);
+        read(&fast, "a", &[30_000], NOW);
+        assert!(fast.align(NOW).is_some_and(|waiting| waiting.all));
+        slow.finished("b");
+        slow.end();
+        assert_eq!(fast.align(NOW), Some(Waiting::default()));
     }
 }

@@ -12,6 +12,8 @@ mod fault;
 mod job;
 mod random;
 mod report;
+#[path = "../results.rs"]
+mod results;
 mod target;
 
 use std::{

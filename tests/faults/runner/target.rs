@@ -13,6 +13,8 @@ use rdkafka::{
     consumer::{BaseConsumer, Consumer},
 };
 
+use crate::results;
+
 /// As the job has it.
 const KEYS: u64 = 101;
 
@@ -27,6 +29,8 @@ pub(crate) enum Kind {
     MariadbPrepared,
     PostgresPrepared,
     Kafka,
+    /// Windows, timers and a join, into files.
+    EventTime,
 }
 
 /// What a reader finds, against what should be there.
@@ -53,7 +57,7 @@ pub(crate) struct Target {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 8] = [
+    pub(crate) const ALL: [Kind; 9] = [
         Kind::Files,
         Kind::TwoPhaseCommit,
         Kind::SqliteLedger,
@@ -62,6 +66,7 @@ impl Kind {
         Kind::MariadbPrepared,
         Kind::PostgresPrepared,
         Kind::Kafka,
+        Kind::EventTime,
     ];
 
     pub(crate) fn title(self) -> &'static str {
@@ -74,6 +79,7 @@ impl Kind {
             Kind::MariadbPrepared => "MariaDB, XA",
             Kind::PostgresPrepared => "PostgreSQL, prepared",
             Kind::Kafka => "Kafka",
+            Kind::EventTime => "windows, timers, join",
         }
     }
 
@@ -85,13 +91,14 @@ impl Kind {
             Kind::SqliteLedger | Kind::MariadbLedger | Kind::PostgresLedger => "ledger",
             Kind::MariadbPrepared | Kind::PostgresPrepared => "prepared",
             Kind::Kafka => "topic",
+            Kind::EventTime => "event_time",
         }
     }
 
     /// The server that it writes to.
     pub(crate) fn server(self) -> Option<&'static str> {
         match self {
-            Kind::Files | Kind::TwoPhaseCommit | Kind::SqliteLedger => None,
+            Kind::Files | Kind::TwoPhaseCommit | Kind::SqliteLedger | Kind::EventTime => None,
             Kind::MariadbLedger | Kind::MariadbPrepared => Some("mariadb"),
             Kind::PostgresLedger | Kind::PostgresPrepared => Some("postgres"),
             Kind::Kafka => Some("kafka"),
@@ -120,7 +127,9 @@ impl Target {
     /// A fresh one. `name` is like no other's.
     pub(crate) fn new(kind: Kind, directory: &Path, name: &str) -> Result<Self, String> {
         let name = match kind {
-            Kind::Files | Kind::TwoPhaseCommit => directory.join("out").display().to_string(),
+            Kind::Files | Kind::TwoPhaseCommit | Kind::EventTime => {
+                directory.join("out").display().to_string()
+            }
             Kind::SqliteLedger => format!("sqlite:{}", directory.join("out.db").display()),
             Kind::MariadbLedger | Kind::MariadbPrepared => database("FLOW_TEST_MARIADB", name)?,
             Kind::PostgresLedger | Kind::PostgresPrepared => database("FLOW_TEST_POSTGRES", name)?,
@@ -145,12 +154,14 @@ impl Target {
             *times.entry(*n).or_default() += 1;
         }
         let mut count = Count { records: found.len() as u64, ..Count::default() };
-        for key in 0..KEYS.min(records) {
-            for n in 1..=(records - key).div_ceil(KEYS) {
-                match times.remove(&((key * 1_000_000 + n) as i64)) {
-                    None => count.lost += 1,
-                    Some(times) => count.duplicated += times - 1,
-                }
+        let expected = match self.kind {
+            Kind::EventTime => results::expected(records),
+            _ => counts(records),
+        };
+        for n in expected {
+            match times.remove(&n) {
+                None => count.lost += 1,
+                Some(times) => count.duplicated += times - 1,
             }
         }
         // What should not be there at all comes of counting something twice.
@@ -160,10 +171,10 @@ impl Target {
 
     /// Removes what a server would keep.
     pub(crate) fn drop(&self) -> Result<(), String> {
-        if let Some((server, name)) = self.name.rsplit_once('/').filter(|_| self.kind.pipeline() != "files") {
-            if self.name.starts_with("mysql:") || self.name.starts_with("postgres:") {
-                run(&format!("{server}/flow"), &[format!("DROP DATABASE {name}")])?;
-            }
+        if self.kind.server().is_some()
+            && let Some((server, name)) = self.name.rsplit_once('/')
+        {
+            run(&format!("{server}/flow"), &[format!("DROP DATABASE {name}")])?;
         }
         Ok(())
     }
@@ -171,7 +182,7 @@ impl Target {
     fn read(&self) -> Result<Vec<i64>, Box<dyn std::error::Error>> {
         let query = "SELECT n FROM chaos";
         match self.kind {
-            Kind::Files => lines(Path::new(&self.name), |name| !name.starts_with('.')),
+            Kind::Files | Kind::EventTime => lines(Path::new(&self.name), |name| !name.starts_with('.')),
             Kind::TwoPhaseCommit => lines(Path::new(&self.name), |name| !name.ends_with(".open")),
             Kind::SqliteLedger => {
                 let path = self.name.trim_start_matches("sqlite:");
@@ -192,6 +203,12 @@ impl Target {
             Kind::Kafka => consume(&self.name),
         }
     }
+}
+
+/// The running counts of all keys.
+fn counts(records: u64) -> Vec<i64> {
+    let of_key = |key: u64| (1..=(records - key).div_ceil(KEYS)).map(move |n| (key * 1_000_000 + n) as i64);
+    (0..KEYS.min(records)).flat_map(of_key).collect()
 }
 
 /// An address from the environment, which `tests/chaos` sets.

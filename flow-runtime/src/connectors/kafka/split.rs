@@ -63,10 +63,6 @@ impl KafkaSplit {
     pub(super) fn set_end(&mut self, end: Option<i64>) {
         self.end = end;
     }
-
-    pub(super) fn is_finished(&self) -> bool {
-        self.end.is_some_and(|end| self.next >= end)
-    }
 }
 
 /// What names the split of a partition.
@@ -81,5 +77,9 @@ impl Split for KafkaSplit {
 
     fn position(&self) -> String {
         format!("offset {}", self.next)
+    }
+
+    fn is_finished(&self) -> bool {
+        self.end.is_some_and(|end| self.next >= end)
     }
 }

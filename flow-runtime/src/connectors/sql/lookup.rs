@@ -35,7 +35,8 @@ const CONNECTIONS: usize = 4;
 /// How often a query is tried while the server is away, before the operator's `.retry(..)` has its say.
 const TRIES: u32 = 4;
 
-/// Looks rows up by a statement, whose parameters are the fields of the key in order; `?` is one in every database.
+/// Looks rows up by a statement, whose parameters are the fields of the key in order; `?` is one in every database, and `?2`
+/// the second, as often as it is wanted.
 ///
 /// A row is read into any type that serde can read: a struct by the names of its columns, a tuple by their order, a single
 /// column as it is. Of several rows the first is taken. Numbers, texts, bytes and booleans are read; anything else, such as
@@ -47,6 +48,22 @@ const TRIES: u32 = 4;
 /// let users = sql::lookup(&url, "SELECT name, tier FROM users WHERE id = ?").cache(10_000, "1m");
 /// orders.lookup_join(users, |order| order.user).with(|order, user: User| ..)
 /// ```
+///
+/// What is found is what is there when it is looked up. A table whose rows say when they are valid can be joined as of the
+/// event time of the record instead, by making that a part of the key: the result then depends on the record alone, also
+/// when it is looked up again after a restart.
+///
+/// ```ignore
+/// let rates = sql::lookup(
+///     &url,
+///     "SELECT rate FROM rates WHERE currency = ?1 AND valid_from <= ?2 AND ?2 < valid_to",
+/// );
+/// orders
+///     .lookup_join(rates.cache(10_000, "1h"), |order| (order.currency.clone(), order.at))
+///     .with(|order, rate: f64| order.amount * rate)
+/// ```
+///
+/// A cache knows a key, and so a time, at once: where rates hold for days, `order.at / DAY * DAY` finds more in it.
 ///
 /// Each subtask has 4 connections, or as many as [`connections`](SqlLookup::connections) says, which are opened when they
 /// are wanted. A query that meets a server that is away, or a deadlock, is tried again on another connection.

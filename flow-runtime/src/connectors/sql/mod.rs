@@ -169,7 +169,8 @@ pub fn upsert(url: impl Into<DatabaseUrl>, table: impl Into<String>) -> UpsertIn
 
 /// Runs a statement for each record, exactly once, with the record's fields as its parameters in order.
 ///
-/// Each `?` outside of quotes and comments is a parameter, in every database; PostgreSQL takes `$1` as well, and `??` for
+/// Each `?` outside of quotes and comments is a parameter, in every database, and `?2` the second one, as often as it is
+/// wanted; PostgreSQL takes `$1` as well, and `??` for
 /// the operator `?`. One statement per record is one round trip per record: where many records meet in one row,
 /// [`apply`] can add them up first.
 ///

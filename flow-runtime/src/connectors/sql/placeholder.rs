@@ -18,7 +18,7 @@ pub(super) enum Piece {
 }
 
 impl Template {
-    /// `?` is a parameter in every database and `$1` in PostgreSQL, but not inside quotes or comments. `??` is a
+    /// `?` and `?1` are parameters in every database and `$1` in PostgreSQL, but not inside quotes or comments. `??` is a
     /// question mark, which PostgreSQL has among its operators.
     pub(super) fn parse(backend: Backend, text: &str) -> Result<Self, SqlError> {
         let mut template = Template { pieces: Vec::new(), params: 0 };
@@ -32,14 +32,14 @@ impl Template {
             } else if let Some(after) = rest.strip_prefix("??") {
                 plain.push('?');
                 rest = after;
+            } else if let Some((number, after)) = numbered_mark(backend, rest, &plain) {
+                template.param(&mut plain, number - 1);
+                numbered = numbered.max(number);
+                rest = after;
             } else if c == '?' {
                 template.param(&mut plain, marks);
                 marks += 1;
                 rest = &rest[1..];
-            } else if let Some((number, after)) = dollar_number(backend, rest, &plain) {
-                template.param(&mut plain, number - 1);
-                numbered = numbered.max(number);
-                rest = after;
             } else {
                 plain.push(c);
                 rest = &rest[c.len_utf8()..];
@@ -47,7 +47,7 @@ impl Template {
         }
         if marks > 0 && numbered > 0 {
             return Err(SqlError::Setup(format!(
-                "the statement mixes `?` and `$1`; use one of them: {text}"
+                "the statement mixes `?` with parameters that have a number; use one of them: {text}"
             )));
         }
         if !plain.is_empty() {
@@ -124,11 +124,11 @@ fn dollar_quoted(text: &str) -> usize {
     text[tag.len()..].find(tag).map_or(text.len(), |at| at + 2 * tag.len())
 }
 
-fn dollar_number<'a>(backend: Backend, text: &'a str, before: &str) -> Option<(usize, &'a str)> {
-    if backend != Backend::Postgres || before.ends_with(|c: char| c.is_alphanumeric() || c == '_') {
-        return None;
-    }
-    let rest = text.strip_prefix('$')?;
+/// `?1`, and in PostgreSQL `$1`.
+fn numbered_mark<'a>(backend: Backend, text: &'a str, before: &str) -> Option<(usize, &'a str)> {
+    let in_name = || before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    let dollar = || text.strip_prefix('$').filter(|_| backend == Backend::Postgres && !in_name());
+    let rest = text.strip_prefix('?').or_else(dollar)?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     let number: usize = rest[..digits].parse().ok()?;
     (1..=65_535).contains(&number).then_some((number, &rest[digits..]))
@@ -163,7 +163,16 @@ mod tests {
     }
 
     #[test]
-    fn numbers_may_repeat_in_postgresql_only() {
+    fn marks_with_numbers_may_repeat() {
+        for backend in [Backend::Sqlite, Backend::Mysql, Backend::Postgres] {
+            let (text, params) = numbered(backend, "SELECT ?2 WHERE ?1 <= ?2 AND '?3' <> ?10");
+            assert_eq!((text.as_str(), params), ("SELECT $2 WHERE $1 <= $2 AND '?3' <> $10", 10));
+            assert!(Template::parse(backend, "SELECT ?1, ?").is_err());
+        }
+    }
+
+    #[test]
+    fn dollars_are_numbers_in_postgresql_only() {
         let (text, params) = numbered(Backend::Postgres, "SELECT $2, $1, $2");
         assert_eq!((text.as_str(), params), ("SELECT $2, $1, $2", 2));
         assert_eq!(numbered(Backend::Sqlite, "SELECT $1").1, 0);

@@ -180,3 +180,16 @@ fn sessions_of_one_key_are_not_searched_one_by_one() {
         assert!(looks < BOUND, "{looks}");
     }
 }
+
+/// Also in tables that are nearly full, where an entry may be far from where its hash says.
+#[test]
+fn each_of_many_keys_fires_by_its_own_timer() {
+    for keys in [7_000u32, 14_000, 25_000, 28_000] {
+        let w = operator(windows(tumbling(ms(10))).aggregate(count()));
+        for key in 0..keys {
+            w.borrow_mut().add(&key, at(1), 1).unwrap();
+        }
+        assert_eq!(w.watermark_at(9).len(), keys as usize);
+        assert!(is_empty(&w));
+    }
+}

@@ -4,6 +4,9 @@
 //! that follow one another, and sessions, which do not overlap. So the next one that fires is found by bisection: the
 //! first whose end the watermark has not passed; and what is over is at the front. Without an allowed lateness a window
 //! that fires is over, so every open one has still to fire.
+//!
+//! With an allowed lateness, a checkpoint does not say which windows have fired; its watermark does. Where there is none, as
+//! at-least-once has it for chains that run ahead of their barriers, such a window fires once more after a restore.
 
 use std::marker::PhantomData;
 
