@@ -259,8 +259,12 @@ where
         }
         for split in fetched.advanced.drain(..) {
             let (id, finished) = (split.id(), split.is_finished());
+            if !finished {
+                self.positions.insert(id, split);
+                continue;
+            }
             self.positions.insert(id.clone(), split);
-            if finished && (self.endless || self.positions.values().any(|split| !split.is_finished())) {
+            if self.endless || self.positions.values().any(|split| !split.is_finished()) {
                 self.generators.iter().for_each(|generators| generators.finished(&id));
             }
         }
