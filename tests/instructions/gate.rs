@@ -20,12 +20,11 @@ use std::{
 const TOLERANCE: f64 = 0.03;
 
 /// Each loop, and a number of records after which nothing new happens in it.
-const LOOPS: [(&str, u64); 6] = [
+const LOOPS: [(&str, u64); 5] = [
     ("chain", 200_000),
     ("word_count", 200_000),
     ("keyed_count", 200_000),
     ("tumbling_windows", 2_000_000),
-    ("sliding_windows", 2_000_000),
     ("session_windows", 1_000_000),
 ];
 

@@ -8,7 +8,7 @@ use std::{env, path::Path, process::ExitCode};
 use flow::{
     Definition, Job, collection, file, pipeline,
     watermark::monotonous,
-    window::{session, sliding, tumbling},
+    window::{session, tumbling},
     worker,
 };
 
@@ -62,13 +62,6 @@ fn tumbling_windows(records: u64, seen: &Seen) {
 }
 
 #[pipeline(guarantee = at_least_once)]
-fn sliding_windows(records: u64, seen: &Seen) {
-    let events =
-        source(collection::iterate(move || timed(records))).watermarks(monotonous(), |(_, time)| *time);
-    events.key_by(|(key, _)| *key).window(sliding("10s", "1s")).count().sink(Tally(seen.clone()));
-}
-
-#[pipeline(guarantee = at_least_once)]
 fn session_windows(records: u64, seen: &Seen) {
     let events =
         source(collection::iterate(move || timed(records))).watermarks(monotonous(), |(_, time)| *time);
@@ -93,7 +86,6 @@ fn main() -> ExitCode {
             "chain" => run(&chain(records, &seen)),
             "keyed_count" => run(&keyed_count(records, &seen)),
             "tumbling_windows" => run(&tumbling_windows(records, &seen)),
-            "sliding_windows" => run(&sliding_windows(records, &seen)),
             "session_windows" => run(&session_windows(records, &seen)),
             _ => {
                 eprintln!("there is no loop `{name}`");
