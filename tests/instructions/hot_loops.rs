@@ -3,7 +3,7 @@
 //!
 //! Only the difference between runs of different lengths says something: what starts and ends a job is in both.
 
-use std::{env, path::Path, process::ExitCode};
+use std::{env, path::Path, process::ExitCode, time::Duration};
 
 use flow::{
     Definition, Job, collection, file, pipeline,
@@ -99,5 +99,8 @@ fn main() -> ExitCode {
 
 /// Runs a job in one subtask, without checkpoints.
 fn run<D: Definition + 'static>(job: &Job<D>) {
-    worker::run(job, &worker::Config::with_parallelism(job.plan(), 1)).expect("the job runs");
+    let mut config = worker::Config::with_parallelism(job.plan(), 1);
+    // How many there are in a run would depend on how fast it is.
+    config.checkpoint_interval = Some(Duration::from_secs(24 * 3600));
+    worker::run(job, &config).expect("the job runs");
 }
