@@ -57,7 +57,10 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
 impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     /// Puts a record into a slice that may be new, or late.
     #[inline(never)]
-    #[allow(clippy::too_many_arguments)]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "what the loop has in registers, apart from it for its size"
+    )]
     fn put_into_slice(
         &mut self,
         slices: Slices,

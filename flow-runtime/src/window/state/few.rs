@@ -14,7 +14,7 @@ pub(in crate::window) enum Few<T> {
     None,
     One(T),
     /// Boxed, so that one element decides the size.
-    #[allow(clippy::box_collection)]
+    #[allow(clippy::box_collection, reason = "the box is what keeps it small")]
     Many(Box<VecDeque<T>>),
 }
 
