@@ -453,13 +453,15 @@ mod tests {
 
     #[cfg(feature = "sqlite")]
     #[test]
+    #[allow(clippy::field_reassign_with_default, reason = "its other fields are private")]
     fn values_are_parameters() {
         let mut data = Vec::new();
         for n in 0..6 {
             Value::Int(n).encode(&mut data);
         }
         let rows = Rows::decode(&mut &data[..], 3, 2).unwrap();
-        let staged = Staged { columns: vec!["a".into(), "b".into()], ..Staged::default() };
+        let mut staged = Staged::default();
+        staged.columns = vec!["a".into(), "b".into()];
         let texts = table(&[]).texts(Backend::Sqlite, &staged);
         let shown = |how| -> Vec<_> {
             let batches = batches(&texts, 10, &rows, &[0, 2], how);
