@@ -5,7 +5,10 @@
 //! all of the chain's work lies between one key and the next. So the loop is split there: it puts keys aside, the table
 //! fetches the entries of all of them at once, and then the loop goes on with each.
 
-use super::{Key, StoredKey, Table, hash, shard};
+use super::{
+    Key, StoredKey, Table, hash,
+    shard::{self, Shard},
+};
 use crate::chain::At;
 
 /// How many records wait: about twice as many as are fetched at a time.
@@ -120,11 +123,12 @@ impl<K: StoredKey, V> Table<K, V> {
     fn look_ahead<Q: Key<Stored = K>, P>(&self, waiting: &[Option<Waiting<Q, P>>; RECORDS]) {
         let mut found = 0;
         for Waiting { turn: (hash, key, _), .. } in waiting.iter().flatten() {
-            let entries = &self.shards[shard::of(*hash)].entries;
-            // Where the entry is, if no other was there before it; otherwise it is near. Nothing depends on what is
-            // found there, so the processor need not wait for it.
-            let home = *hash as usize & (entries.num_buckets() - 1);
-            found += usize::from(entries.get_bucket(home).is_some_and(|entry| key.is(&entry.key)));
+            let Shard { entries, marks } = &self.shards[shard::of(*hash)];
+            // Just as they will be found: what a processor expects then is nearly always right, so that it goes on to
+            // the next key without having seen this one.
+            if let Some(bucket) = entries.find_bucket_index(*hash, |entry| key.is(&entry.key)) {
+                found += usize::from(marks.changed.get(bucket));
+            }
         }
         std::hint::black_box(found);
     }
