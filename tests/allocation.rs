@@ -118,7 +118,8 @@ fn counts(between: Between, out: Collected<u64>) {
         .inspect(|n| between.look(*n))
         .key_by(|n| *n % 100_000)
         .count()
-        .filter(|(key, n)| *key == 0 && *n == RECORDS / 100_000)
+        // The very last record, after which nobody looks.
+        .filter(|(key, n)| *key == 99_999 && *n == RECORDS / 100_000)
         .map(|(_, n)| n)
         .sink(out.transactional());
 }
@@ -155,7 +156,7 @@ fn an_exchange_allocates_per_batch_and_not_per_parcel() {
     let (allocations, batches) = (of_the_steady_state(counts, 2, RECORDS / 100_000), RECORDS / 2 / 16_384);
     println!("{allocations} allocations in {batches} batches");
     // Sixteen parcels and two incomplete ones leave a batch.
-    assert!(allocations as u64 <= 8 * batches, "{allocations} allocations in {batches} batches");
+    assert!(allocations as u64 <= 6 * batches, "{allocations} allocations in {batches} batches");
 }
 
 #[test]
