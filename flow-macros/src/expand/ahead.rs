@@ -65,7 +65,9 @@ impl Loop<'_> {
             quote!(#emit #at.check(#table.#update(#hash, #key #(, #value)*))?; #next)
         };
         let (arrive, rest, work) = match node.kind {
-            Kind::Count => (self.arrive(id, &table, &key, &quote!(())), quote!(()), update("tally_at", &[])),
+            Kind::Count => {
+                (self.arrive(key_by, &table, &key, &quote!(())), quote!(()), update("tally_at", &[]))
+            }
             Kind::Fold => {
                 let (accumulator, initial) = (local("accumulator"), local(&format!("initial_{id}")));
                 let (call2, state) = (method("call2", node.span), local_at("value_at", node.span));
@@ -79,7 +81,7 @@ impl Loop<'_> {
                     #emit
                     #next
                 };
-                (self.arrive(id, &table, &key, &quote!(#REC)), quote!(#REC), work)
+                (self.arrive(key_by, &table, &key, &quote!(#REC)), quote!(#REC), work)
             }
             kind => {
                 let name = match kind {
@@ -87,7 +89,7 @@ impl Loop<'_> {
                     Kind::Min => "keep_min_at",
                     _ => "keep_max_at",
                 };
-                let arrive = self.arrive(id, &table, &key, &quote!(#value));
+                let arrive = self.arrive(key_by, &table, &key, &quote!(#value));
                 let arrive =
                     self.value(id, quote!(&#REC), None, |projected| quote!(let #value = #projected; #arrive));
                 (arrive, quote!(#value), update(name, &[&value]))
@@ -103,10 +105,10 @@ impl Loop<'_> {
     }
 
     /// The record waits, or goes on at once.
-    fn arrive(&self, id: NodeId, table: &Ident, key: &Ident, rest: &TokenStream) -> TokenStream {
-        let node = &self.graph.nodes[id];
+    fn arrive(&self, key_by: NodeId, table: &Ident, key: &Ident, rest: &TokenStream) -> TokenStream {
         let (at, ahead, turn, label) = (local("at"), local("ahead"), local("turn"), label());
-        let arrive = local_at("arrive", node.span);
+        // What is wrong with the key is wrong where it is made, as everywhere else: then rustc says so once.
+        let arrive = local_at("arrive", self.graph.nodes[key_by].span);
         quote! {
             if let ::core::option::Option::Some(#turn) = #table.#arrive(&mut #ahead, &mut #at, #key, #rest) {
                 break #label ::core::option::Option::Some(#turn);
