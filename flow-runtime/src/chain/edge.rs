@@ -300,6 +300,7 @@ struct Load<T> {
 /// The memory of parcels that were used up, for the next ones of their sender.
 #[derive(Debug)]
 struct Spare<T> {
+    #[allow(clippy::vec_box, reason = "a parcel takes the box, too")]
     loads: Mutex<Vec<Box<Load<T>>>>,
     limit: usize,
     /// What comes back here.
