@@ -5,8 +5,11 @@ use crate::{
     error::BoxError,
     state::StoredKey,
     time::{Timestamp, Watermark},
-    window::{Definition, Windowing},
+    window::{Definition, Windowing, state::List},
 };
+
+/// How many entries are fetched from memory at a time.
+const FETCHED: usize = 16;
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     /// The watermark has come so far: windows whose end it has passed fire, in the order of their timers, and those
@@ -32,7 +35,15 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         core.index_all(table);
         core.set_watermark(core.firing.watermark.max(watermark));
         let until = core.firing.watermark.timestamp();
+        let mut fetched = 0;
         while let Some((time, lead)) = core.event.pop_until(until) {
+            if fetched == 0 {
+                let coming = core.event.coming();
+                let next = &coming[coming.len().saturating_sub(FETCHED)..];
+                table.fetch(next.iter().map(S::Timing::hash), |state| state.open.len());
+                fetched = next.len() + 1;
+            }
+            fetched -= 1;
             S::Timing::due(core, table, time, lead)?;
             if core.firing.fired.len() >= limit {
                 let next = core.event.first().into_iter().chain(core.over.first()).min();

@@ -81,7 +81,7 @@ pub struct Core<K: StoredKey, In, S: Definition<K, In>> {
     tiles: bool,
     /// The windows or slices of the last records, which are nearly always those of the next ones, as long as the
     /// watermark has not passed their end. There are two, since records that are out of order go back and forth.
-    recent: [Window; 2],
+    recent: [Recent; 2],
     firing: Firing<K, S::Window, S::Output>,
     /// By event time and by the clock.
     event: Index<LeadOf<K, In, S>>,
@@ -117,7 +117,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
             definition,
             slices,
             tiles,
-            recent: [NO_WINDOW; 2],
+            recent: [Recent::NONE; 2],
             firing,
             event,
             processing,
@@ -192,15 +192,39 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
     }
 }
 
-/// A window that contains no time.
-const NO_WINDOW: Window = Window::of_millis(0, 0);
+/// A window, so that one comparison tells whether a time is in it.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    start: i64,
+    length: u64,
+}
+
+impl Recent {
+    /// Contains no time.
+    const NONE: Recent = Recent { start: 0, length: 0 };
+
+    fn new(Window { start, end }: Window) -> Self {
+        let (start, end) = (start.as_millis(), end.as_millis());
+        Recent { start, length: end.wrapping_sub(start).cast_unsigned() }
+    }
+
+    #[inline(always)]
+    fn contains(self, time: Timestamp) -> bool {
+        time.as_millis().wrapping_sub(self.start).cast_unsigned() < self.length
+    }
+
+    #[inline(always)]
+    fn window(self) -> Window {
+        Window::of_millis(self.start, self.start.wrapping_add(self.length.cast_signed()))
+    }
+}
 
 impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     fn set_watermark(&mut self, watermark: Watermark) {
         self.firing.watermark = watermark;
         for recent in &mut self.recent {
-            if watermark.has_passed(recent.max_timestamp()) {
-                *recent = NO_WINDOW;
+            if watermark.has_passed(recent.window().max_timestamp()) {
+                *recent = Recent::NONE;
             }
         }
     }
@@ -209,7 +233,7 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     #[inline(always)]
     fn set_recent(&mut self, window: Window) {
         if !self.firing.watermark.has_passed(window.max_timestamp()) {
-            self.recent = [window, self.recent[0]];
+            self.recent = [Recent::new(window), self.recent[0]];
         }
     }
 
@@ -219,7 +243,7 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
         let [newer, older] = &self.recent;
         // Which of the two it is cannot be foretold, so nothing branches on it.
         let (in_newer, in_older) = (newer.contains(time), older.contains(time));
-        (in_newer | in_older).then(|| self.recent[usize::from(in_older)])
+        (in_newer | in_older).then(|| self.recent[usize::from(in_older)].window())
     }
 
     /// Makes the indices of what has been restored.

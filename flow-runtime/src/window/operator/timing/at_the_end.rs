@@ -34,7 +34,7 @@ pub struct AtTheEnd<Key>(PhantomData<fn() -> Key>);
 pub trait Led: OfKey {
     /// When the index leads to the key, which is not part of the state; none, when it leads to each of the windows.
     fn indexed(&self) -> Option<&Indexed>;
-    /// Whether it leads to each of the windows.
+    /// Whether it always leads to each of the windows.
     const EACH: bool = false;
 }
 
@@ -119,7 +119,7 @@ impl<Key: Led> Timing for AtTheEnd<Key> {
         let Some(window) = state.open.window(at) else { return };
         let end = window.max_timestamp();
         let passed = core.firing.watermark.has_passed(end);
-        if !Key::EACH {
+        if !core.leads_to_each() {
             let time = if passed { core.firing.over_at(&window) } else { end };
             core.lead(state, hash, Some(time));
         } else if new && passed {
@@ -134,7 +134,7 @@ impl<Key: Led> Timing for AtTheEnd<Key> {
         K: StoredKey,
         S: Definition<K, In, Timing = Self>,
     {
-        if !Key::EACH {
+        if !core.leads_to_each() {
             let next = core.next(state, core.firing.watermark.timestamp());
             core.lead(state, hash, next);
             return;
@@ -160,7 +160,7 @@ impl<Key: Led> Timing for AtTheEnd<Key> {
         K: StoredKey,
         S: Definition<K, In, Timing = Self>,
     {
-        if Key::EACH {
+        if core.leads_to_each() {
             return core.window_due(table, time, hash);
         }
         let led_here = |state: &StateOf<K, In, S>| {
@@ -246,6 +246,12 @@ impl<Key: Led> Timing for AtTheEnd<Key> {
 }
 
 impl<K: StoredKey, In, S: Definition<K, In, Timing = AtTheEnd<Key>>, Key: Led> Core<K, In, S> {
+    /// Whether the index leads to each window, and not to the key. Sliding windows may follow one another, too.
+    #[inline(always)]
+    fn leads_to_each(&self) -> bool {
+        Key::EACH || self.tiles
+    }
+
     /// Sees to it that the index leads to a key not later than at this time.
     #[inline(always)]
     fn lead(&mut self, state: &StateOf<K, In, S>, hash: u64, time: Option<Timestamp>) {
