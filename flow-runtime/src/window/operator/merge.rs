@@ -46,10 +46,8 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             && !watermark.has_passed(open.max_timestamp())
         {
             core.definition.spec().contents.add(held, record, timestamp)?;
-            let session = open.cover(&window);
-            if session != open {
-                state.open.set_window(0, session);
-            }
+            // Whether it prolongs the session cannot be foretold, so nothing branches on it.
+            state.open.set_window(0, open.cover(&window));
             return Ok(None);
         }
         core.put_into_session(key, state, hash, window, timestamp, record)?;

@@ -183,6 +183,7 @@ where
         }
     }
 
+    #[inline(always)]
     fn set_window(&mut self, at: usize, window: W) {
         if let Some(open) = self.get_mut(at) {
             open.window = window;

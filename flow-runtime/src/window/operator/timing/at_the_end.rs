@@ -22,7 +22,7 @@ use crate::{
     timers::Indexed,
     window::{
         Bounds, Definition,
-        state::{InPlace, List},
+        state::{Few, InPlace, List, Open},
     },
 };
 
@@ -32,6 +32,8 @@ pub struct AtTheEnd<Key>(PhantomData<fn() -> Key>);
 
 /// What is remembered of a key to which one index leads.
 pub trait Led: OfKey {
+    /// The open windows of the key.
+    type Open<W: Bounds, H: StateValue>: List<W, H, ()>;
     /// When the index leads to the key, which is not part of the state; none, when it leads to each of the windows.
     fn indexed(&self) -> Option<&Indexed>;
     /// Whether it always leads to each of the windows.
@@ -41,6 +43,9 @@ pub trait Led: OfKey {
 impl OfKey for Indexed {}
 
 impl Led for Indexed {
+    // Sessions are rarely of the same length.
+    type Open<W: Bounds, H: StateValue> = Few<Open<W, H, ()>>;
+
     #[inline(always)]
     fn indexed(&self) -> Option<&Indexed> {
         Some(self)
@@ -54,6 +59,8 @@ pub struct Each;
 impl OfKey for Each {}
 
 impl Led for Each {
+    type Open<W: Bounds, H: StateValue> = InPlace<W, H>;
+
     const EACH: bool = true;
 
     #[inline(always)]
@@ -81,6 +88,8 @@ impl OfKey for Sliced {
 }
 
 impl Led for Sliced {
+    type Open<W: Bounds, H: StateValue> = InPlace<W, H>;
+
     #[inline(always)]
     fn indexed(&self) -> Option<&Indexed> {
         Some(&self.indexed)
@@ -93,7 +102,7 @@ impl<Key: Led> Timing for AtTheEnd<Key> {
     type TriggerState = ();
     type OfWindow = ();
     type OfKey = Key;
-    type Open<W: Bounds, H: StateValue> = InPlace<W, H>;
+    type Open<W: Bounds, H: StateValue> = Key::Open<W, H>;
     type Lead<W: Bounds> = u64;
 
     #[inline(always)]
