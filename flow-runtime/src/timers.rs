@@ -221,6 +221,12 @@ impl<T> Index<T> {
         }
     }
 
+    /// What is left of the time that has come: the next one is the last.
+    #[inline]
+    pub(crate) fn coming(&self) -> &[T] {
+        self.coming.as_ref().map_or(&[], |(_, leads)| leads)
+    }
+
     /// Lets the first time come, if it is due.
     #[inline(never)]
     fn come_next(&mut self, until: Timestamp) -> bool {
