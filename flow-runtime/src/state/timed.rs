@@ -84,6 +84,13 @@ impl<K: StoredKey, V> Table<K, V> {
         Some(FoundEntry { found, marks, tracker: &mut self.tracker, number })
     }
 
+    /// Whether there are so many entries, of some size, that they are not all in the nearest caches.
+    #[inline]
+    pub(crate) fn is_large(&self) -> bool {
+        // The shards are of much the same size.
+        self.shards[0].entries.len() >= 1024 / shard::SHARDS
+    }
+
     /// All values with the hashes of their keys. Does not count as a change.
     pub(crate) fn hashed(&self) -> impl Iterator<Item = (u64, &V)> {
         let entries = self.shards.iter().flat_map(|shard| &shard.entries);
