@@ -221,6 +221,12 @@ impl<T> Index<T> {
         }
     }
 
+    /// Some of those that come next, if nothing overtakes them.
+    pub(crate) fn coming(&self, some: usize) -> &[T] {
+        let coming = self.coming.as_ref().map_or(&[][..], |(_, leads)| leads);
+        &coming[coming.len().saturating_sub(some)..]
+    }
+
     /// Lets the first time come, if it is due.
     #[inline(never)]
     fn come_next(&mut self, until: Timestamp) -> bool {

@@ -17,7 +17,6 @@ mod state;
 
 use std::{
     cell::{RefCell, RefMut},
-    collections::VecDeque,
     fmt,
     marker::PhantomData,
     rc::Rc,
@@ -30,10 +29,14 @@ use met::Who;
 use state::Arrived;
 pub use state::Waiting;
 
-use super::{Matching, SameKey, Side, keys::Owned};
+use super::{
+    Matching, SameKey, Side,
+    arrivals::{Arrival, Arrivals},
+    keys::Owned,
+};
 use crate::{
     error::BoxError,
-    state::{Keyed, StateValue, StoredKey, Table, hash},
+    state::{Keyed, StateValue, StoredKey, Table},
     time::{Timestamp, Watermark},
     window::{Turn, WindowPort},
 };
@@ -55,28 +58,16 @@ impl<K, L, R, M: Matching> Clone for IntervalJoin<K, L, R, M> {
     }
 }
 
-/// The entries of so many records are fetched at a time.
-const FETCHED: usize = 16;
-
 struct Core<K, L, R> {
     interval: Interval,
     watermark: Watermark,
     late: u64,
     /// What has arrived and has not met anybody yet.
-    arrivals: VecDeque<Arrival<K, L, R>>,
-    /// For how many of these the processor has been told to fetch the entry.
-    fetched: usize,
+    arrivals: Arrivals<K, L, R>,
     /// When to look at which key.
     due: Calendar,
     /// Whether `due` has been made of the state that was restored.
     indexed: bool,
-}
-
-struct Arrival<K, L, R> {
-    hash: u64,
-    key: K,
-    time: Timestamp,
-    record: Side<L, R>,
 }
 
 impl<K: StoredKey, L: StateValue, R: StateValue, M: Matching> IntervalJoin<K, L, R, M> {
@@ -85,8 +76,7 @@ impl<K: StoredKey, L: StateValue, R: StateValue, M: Matching> IntervalJoin<K, L,
             interval,
             watermark: Watermark::MIN,
             late: 0,
-            arrivals: VecDeque::new(),
-            fetched: 0,
+            arrivals: Arrivals::new(),
             due: Calendar::new(interval.length()),
             indexed: false,
         };
@@ -158,7 +148,7 @@ impl<K: StoredKey, L, R, M: Matching> IntervalJoinMut<'_, K, L, R, M> {
         if self.core.watermark.has_passed(time) {
             self.core.late += 1;
         } else {
-            self.core.arrivals.push_back(Arrival { hash: hash(&key), key, time, record });
+            self.core.arrivals.push(key, time, record);
         }
     }
 
@@ -169,26 +159,10 @@ impl<K: StoredKey, L, R, M: Matching> IntervalJoinMut<'_, K, L, R, M> {
     /// None.
     #[inline(always)]
     pub fn turn(&mut self, turn: &mut Turn) -> Result<Option<Met<'_, K, L, R, M>>, BoxError> {
-        if self.core.fetched == 0 {
-            self.fetch();
-        }
-        if let Some(arrival) = self.core.arrivals.pop_front() {
+        if let Some(arrival) = self.core.arrivals.next(&self.table, Waiting::touch) {
             return Ok(Some(self.arrives(arrival)));
         }
         Ok(self.advance(turn))
-    }
-
-    /// Lets the processor fetch the entries of the next records: several at a time, and before they are needed.
-    #[inline(never)]
-    fn fetch(&mut self) {
-        let (core, table) = (&mut *self.core, &*self.table);
-        core.fetched = core.arrivals.len().min(FETCHED);
-        if table.is_large() {
-            let next = core.arrivals.range(..core.fetched);
-            let entries = next.filter_map(|next| table.get(next.hash, &Owned(&next.key)));
-            // Nothing depends on what is found there, so the processor need not wait for it.
-            std::hint::black_box(entries.fold(0, |all, waiting| all ^ waiting.touch()));
-        }
     }
 
     #[inline(always)]
@@ -196,7 +170,6 @@ impl<K: StoredKey, L, R, M: Matching> IntervalJoinMut<'_, K, L, R, M> {
         let (core, table) = (&mut *self.core, &mut *self.table);
         let Arrival { hash, key, time, record } = arrival;
         let (interval, watermark) = (&core.interval, core.watermark);
-        core.fetched -= 1;
         let (_, waiting) = table.entry(hash, &Owned(&key), Waiting::default);
         match record {
             Side::Left(record) => {
