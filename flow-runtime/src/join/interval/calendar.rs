@@ -1,8 +1,8 @@
 //! When to look at which key, by its hash.
 //!
 //! The join looks at a key about once per record, or once per time that a record waits, and nearly all of these times are
-//! different ones. So what is due is put on pages of times that are near to each other, and only the page that has come
-//! is in order. What is here can always be made anew from the state.
+//! different ones. So what is due is put on pages of times that are near to each other, and a page is put in order when it
+//! has come. What is here can always be made anew from the state.
 
 use std::{
     cmp::Reverse,
@@ -19,8 +19,10 @@ pub(super) struct Calendar {
     pages: BTreeMap<i64, Vec<(Timestamp, u64)>>,
     /// The last page that has been opened.
     opened: i64,
-    /// What is on pages that have been opened, the first of it on top.
-    open: BinaryHeap<Reverse<(Timestamp, u64)>>,
+    /// What is left of it, the first of it at the end.
+    page: Vec<(Timestamp, u64)>,
+    /// What has come to a page when it was open, the first of it on top.
+    added: BinaryHeap<Reverse<(Timestamp, u64)>>,
     /// Memory to be used again.
     spare: Vec<Vec<(Timestamp, u64)>>,
 }
@@ -40,7 +42,8 @@ impl Calendar {
             page_bits,
             pages: BTreeMap::new(),
             opened: i64::MIN,
-            open: BinaryHeap::new(),
+            page: Vec::new(),
+            added: BinaryHeap::new(),
             spare: Vec::new(),
         }
     }
@@ -49,7 +52,7 @@ impl Calendar {
     pub(super) fn push(&mut self, time: Timestamp, hash: u64) {
         let page = time.as_millis() >> self.page_bits;
         if page <= self.opened {
-            self.open.push(Reverse((time, hash)));
+            self.added.push(Reverse((time, hash)));
         } else {
             let spare = &mut self.spare;
             self.pages.entry(page).or_insert_with(|| spare.pop().unwrap_or_default()).push((time, hash));
@@ -60,8 +63,14 @@ impl Calendar {
     #[inline]
     pub(super) fn pop_until(&mut self, until: Timestamp) -> Option<(Timestamp, u64)> {
         loop {
-            if self.open.peek().is_some_and(|Reverse((time, _))| *time <= until) {
-                return self.open.pop().map(|Reverse(due)| due);
+            let (next, added) = (self.page.last().copied(), self.added.peek().map(|Reverse(added)| *added));
+            let first = next.into_iter().chain(added).min().filter(|(time, _)| *time <= until);
+            if first.is_some() {
+                match first == next {
+                    true => drop(self.page.pop()),
+                    false => drop(self.added.pop()),
+                }
+                return first;
             }
             if !self.open_next(until) {
                 return None;
@@ -69,16 +78,22 @@ impl Calendar {
         }
     }
 
-    /// Opens the next page, if something on it may be due.
+    /// Some of those that come next, unless others are added that come before them.
+    pub(super) fn coming(&self, some: usize) -> &[(Timestamp, u64)] {
+        &self.page[self.page.len().saturating_sub(some)..]
+    }
+
+    /// Opens the next page, if something on it may be due. Then nothing is left of the page before, all of which was due.
     #[inline(never)]
     fn open_next(&mut self, until: Timestamp) -> bool {
         let last = until.as_millis() >> self.page_bits;
         let Some(first) = self.pages.first_entry().filter(|first| *first.key() <= last) else { return false };
-        let (page, mut due) = first.remove_entry();
-        self.opened = page;
-        self.open.extend(due.drain(..).map(Reverse));
+        let (number, mut page) = first.remove_entry();
+        page.sort_unstable_by(|a, b| b.cmp(a));
+        self.opened = number;
+        let before = std::mem::replace(&mut self.page, page);
         if self.spare.len() < SPARE {
-            self.spare.push(due);
+            self.spare.push(before);
         }
         true
     }

@@ -18,6 +18,7 @@ mod state;
 use std::{
     cell::{RefCell, RefMut},
     fmt,
+    hint::black_box,
     marker::PhantomData,
     rc::Rc,
 };
@@ -31,7 +32,7 @@ pub use state::Waiting;
 
 use super::{
     Matching, SameKey, Side,
-    arrivals::{Arrival, Arrivals},
+    arrivals::{Arrival, Arrivals, FETCHED},
     keys::Owned,
 };
 use crate::{
@@ -66,6 +67,8 @@ struct Core<K, L, R> {
     arrivals: Arrivals<K, L, R>,
     /// When to look at which key.
     due: Calendar,
+    /// Of how many keys that are due next the entries have been fetched.
+    fetched: usize,
     /// Whether `due` has been made of the state that was restored.
     indexed: bool,
 }
@@ -78,6 +81,7 @@ impl<K: StoredKey, L: StateValue, R: StateValue, M: Matching> IntervalJoin<K, L,
             late: 0,
             arrivals: Arrivals::new(),
             due: Calendar::new(interval.length()),
+            fetched: 0,
             indexed: false,
         };
         IntervalJoin { core: Rc::new(RefCell::new(core)), table, matching: PhantomData }
@@ -197,6 +201,10 @@ impl<K: StoredKey, L, R, M: Matching> IntervalJoinMut<'_, K, L, R, M> {
         }
         core.watermark = core.watermark.max(turn.watermark()?);
         while let Some((time, hash)) = core.due.pop_until(core.watermark.timestamp()) {
+            match core.fetched {
+                0 => core.fetch(table),
+                _ => core.fetched -= 1,
+            }
             let is_due = |waiting: &Waiting<L, R, M>| waiting.indexed.get() == Some(time);
             let Some(mut found) = table.find_entry(hash, is_due) else { continue };
             let (key, waiting) = found.change();
@@ -213,6 +221,19 @@ impl<K: StoredKey, L, R, M: Matching> IntervalJoinMut<'_, K, L, R, M> {
         }
         turn.done();
         None
+    }
+}
+
+impl<K: StoredKey, L, R> Core<K, L, R> {
+    /// Lets the processor fetch the entries of the keys that are due next.
+    #[inline(never)]
+    fn fetch<M: Matching>(&mut self, table: &Table<K, Waiting<L, R, M>>) {
+        let next = self.due.coming(FETCHED);
+        self.fetched = next.len();
+        if table.is_large() {
+            let entries = next.iter().filter_map(|(_, hash)| table.find(*hash, |_| true));
+            black_box(entries.fold(0, |all, waiting| all ^ waiting.touch()));
+        }
     }
 }
 

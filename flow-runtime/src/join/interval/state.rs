@@ -120,14 +120,14 @@ impl<L, R, M: Matching> Waiting<L, R, M> {
     ) -> VecDeque<(Timestamp, Side<L, R>)> {
         let mut alone = VecDeque::new();
         let end = |time| interval.of_left(time).1;
-        let gone = self.left.partition_point(|left| watermark.has_passed(end(left.time)));
+        let gone = first_of(&self.left, |left| watermark.has_passed(end(left)));
         for Stamped { time, met, record } in self.left.drain(..gone) {
             if M::LEFT && !met.has_met() {
                 alone.push_back((time.max(end(time)), Side::Left(record)));
             }
         }
         let end = |time| interval.of_right(time).1;
-        let gone = self.right.partition_point(|right| watermark.has_passed(end(right.time)));
+        let gone = first_of(&self.right, |right| watermark.has_passed(end(right)));
         for Stamped { time, met, record } in self.right.drain(..gone) {
             if M::RIGHT && !met.has_met() {
                 alone.push_back((time.max(end(time)), Side::Right(record)));
@@ -149,17 +149,26 @@ impl<L, R, M: Matching> Waiting<L, R, M> {
     }
 }
 
+/// How many records at the front are of such times, of which none is after others.
+#[inline(always)]
+fn first_of<T, N>(buffer: &Buffer<T, N>, is: impl Fn(Timestamp) -> bool) -> usize {
+    if buffer.len() <= FEW {
+        buffer.iter().filter(|other| is(other.time)).count()
+    } else {
+        buffer.partition_point(|other| is(other.time))
+    }
+}
+
 /// Those of a time from the first to the last of `times`, who have met somebody then.
 #[inline(always)]
 fn meet<T, N: Noted>(buffer: &mut Buffer<T, N>, (first, last): (Timestamp, Timestamp)) -> Range<usize> {
-    let (from, met) = if buffer.len() <= FEW {
-        let from = buffer.iter().filter(|other| other.time < first).count();
+    let from = first_of(buffer, |time| time < first);
+    let met = if buffer.len() <= FEW {
         // Times go as far as numbers do: at their end an interval may end before it begins.
-        (from, buffer.iter().filter(|other| other.time <= last).count().saturating_sub(from))
+        first_of(buffer, |time| time <= last).saturating_sub(from)
     } else {
-        let from = buffer.partition_point(|other| other.time < first);
         // Mostly few are in the interval, and those next to each other.
-        (from, buffer[from..].iter().take_while(|other| other.time <= last).count())
+        buffer[from..].iter().take_while(|other| other.time <= last).count()
     };
     let partners = from..from + met;
     buffer[partners.clone()].iter_mut().for_each(|other| other.met.note());
@@ -173,11 +182,7 @@ fn insert<T, N>(buffer: &mut Buffer<T, N>, record: Stamped<T, N>) -> usize {
         buffer.push(record);
         return buffer.len() - 1;
     }
-    let at = if buffer.len() <= FEW {
-        buffer.iter().filter(|other| other.time <= record.time).count()
-    } else {
-        buffer.partition_point(|other| other.time <= record.time)
-    };
+    let at = first_of(buffer, |time| time <= record.time);
     buffer.insert(at, record);
     at
 }
@@ -185,7 +190,7 @@ fn insert<T, N>(buffer: &mut Buffer<T, N>, record: Stamped<T, N>) -> usize {
 /// Before a vector grows: takes out what may leave, if it is so much that it pays to move the others.
 #[inline(never)]
 fn make_room<T, N>(buffer: &mut Buffer<T, N>, may_leave: impl Fn(Timestamp) -> bool) {
-    let gone = buffer.partition_point(|other| may_leave(other.time));
+    let gone = first_of(buffer, may_leave);
     if gone > 0 && gone >= buffer.len() / 4 {
         buffer.drain(..gone);
     }

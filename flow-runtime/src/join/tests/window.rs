@@ -242,3 +242,34 @@ fn windows_that_fire_once_become_others_and_the_other_way_round() {
         assert_eq!(turn(&after, Some(1000)), rows, "{from} to {to}");
     }
 }
+
+#[test]
+fn many_records_of_a_key_in_turn_of_two_windows_keep_their_order() {
+    let join = WindowJoin::<u32, i64, i64, _, _, _>::new(
+        windows(tumbling(ms(10))).join(Inner),
+        &mut Share { left_behind: &[], parallelism: 1, subtask: 0 },
+    );
+    let number = 200_000;
+    let put = |join: &Join<_, _, _>, from: i64, to: i64| {
+        for n in from..to {
+            // To move those of the later window each time would be 10,000,000,000 steps.
+            join.borrow_mut().put_left(1, at(if n % 2 == 0 { 15 } else { 5 }), n).unwrap();
+        }
+    };
+    put(&join, 0, number / 2);
+    assert_eq!(turn(&join, None), []);
+    // As a checkpoint has it, they are in order, and more may come.
+    let after = WindowJoin::new(
+        windows(tumbling(ms(10))).join(Inner),
+        &mut Share { left_behind: &[left_behind(&join)], parallelism: 1, subtask: 0 },
+    );
+    put(&after, number / 2, number);
+    for time in [7, 17] {
+        after.borrow_mut().put_right(1, at(time), time).unwrap();
+    }
+    let expected = |odd, time, end| {
+        (odd..number).step_by(2).map(move |n| (1, Some(n), Some(time), end)).collect::<Vec<Row>>()
+    };
+    assert_eq!(turn(&after, Some(9)), expected(1, 7, 9));
+    assert_eq!(turn(&after, Some(19)), expected(0, 17, 19));
+}

@@ -142,6 +142,7 @@ impl<K: StoredKey, L, R, A: Assigner<Side<L, R>>> TilesMut<'_, K, L, R, A> {
         if !core.indexed {
             core.indexed = true;
             for (hash, rows) in table.hashed() {
+                // To a key that has come meanwhile the index leads already, and from there to all of its windows.
                 if let Some(first) = rows.first() {
                     lead(&mut core.ends, rows, first, hash);
                 }
