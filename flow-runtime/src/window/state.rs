@@ -65,6 +65,7 @@ impl<W: Bounds, H: StateValue, T: Timing> KeyWindows<W, H, T> {
 /// The encoding is a sequence without names, since there is one per window and key: the window's start and end, what
 /// it holds in a sequence of one or nothing, the trigger's state, and the times of both kinds.
 type Encoded<H, S, T> = (Timestamp, Timestamp, H, S, T, T);
+type Decoded<H, T> = Encoded<Option<(H,)>, <T as Timing>::TriggerState, Vec<Timestamp>>;
 
 impl<W: Bounds, H: StateValue, T: Timing> Serialize for KeyWindows<W, H, T> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
@@ -74,8 +75,7 @@ impl<W: Bounds, H: StateValue, T: Timing> Serialize for KeyWindows<W, H, T> {
 
 impl<'de, W: Bounds, H: StateValue, T: Timing> Deserialize<'de> for KeyWindows<W, H, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (next, open): (_, Vec<Encoded<Option<(H,)>, T::TriggerState, Vec<Timestamp>>>) =
-            Deserialize::deserialize(deserializer)?;
+        let (next, open): (_, Vec<Decoded<H, T>>) = Deserialize::deserialize(deserializer)?;
         let mut state = KeyWindows::<W, H, T>::default();
         state.timing.set_next(next);
         for (start, end, held, trigger, event, processing) in open {
