@@ -31,12 +31,15 @@ pub(crate) struct Bench {
 pub(crate) struct Case {
     title: String,
     records: u64,
+    /// Records that come before those that are measured.
+    before: u64,
     ways: Vec<Way>,
 }
 
 struct Way {
     name: String,
-    run: Box<dyn Fn() -> Measured>,
+    /// Over so many records, for who asks.
+    run: Box<dyn Fn(u64) -> Measured>,
 }
 
 /// What a process reports.
@@ -58,16 +61,22 @@ impl Bench {
 
     /// A case: the first way that it gets is the floor.
     pub(crate) fn case(&mut self, title: impl Into<String>, records: u64) -> &mut Case {
-        self.cases.push(Case { title: title.into(), records, ways: Vec::new() });
+        self.case_beyond(title, 0, records)
+    }
+
+    /// A case of which only what lies beyond the first `before` records is measured: the difference between a run over
+    /// these alone and one over `records` more. Its ways are [`Case::way_over`].
+    pub(crate) fn case_beyond(&mut self, title: impl Into<String>, before: u64, records: u64) -> &mut Case {
+        self.cases.push(Case { title: title.into(), records, before, ways: Vec::new() });
         self.cases.last_mut().expect("one was pushed")
     }
 
     /// Measures everything, or what the command's argument names: a part of the titles of cases.
     pub(crate) fn run(self) {
         if let Ok(child) = env::var(CHILD) {
-            let (case, way) = child.split_once(':').expect("a case and a way");
-            let [case, way] = [case, way].map(|index| index.parse::<usize>().expect("an index"));
-            let measured = (self.cases[case].ways[way].run)();
+            let mut numbers = child.split(':').map(|number| number.parse::<u64>().expect("a number"));
+            let [case, way, records] = [(); 3].map(|()| numbers.next().expect("case, way and records"));
+            let measured = (self.cases[case as usize].ways[way as usize].run)(records);
             println!("{}", serde_json::to_string(&measured).expect("numbers"));
             return;
         }
@@ -80,6 +89,26 @@ impl Bench {
             }
         }
         section.write();
+    }
+}
+
+impl Measured {
+    fn of<R>(run: impl FnOnce() -> R, check: &impl Fn(R) -> u64) -> Self {
+        let (began, cpu) = (Instant::now(), processor_time());
+        let result = run();
+        let (seconds, cpu, peak_memory) = (began.elapsed(), processor_time() - cpu, peak_memory());
+        Measured {
+            seconds: seconds.as_secs_f64(),
+            cpu_seconds: cpu.as_secs_f64(),
+            peak_memory,
+            check: check(result),
+        }
+    }
+
+    /// What it took more than another.
+    fn beyond(self, other: Measured) -> Self {
+        let (seconds, cpu_seconds) = (self.seconds - other.seconds, self.cpu_seconds - other.cpu_seconds);
+        Measured { seconds, cpu_seconds, ..self }
     }
 }
 
@@ -108,18 +137,21 @@ impl Case {
         run: impl Fn(P) -> R + 'static,
         check: impl Fn(R) -> u64 + 'static,
     ) -> &mut Self {
-        let run = move || {
+        let run = move |_| {
             let prepared = prepare();
-            let (began, cpu) = (Instant::now(), processor_time());
-            let result = run(prepared);
-            let (seconds, cpu, peak_memory) = (began.elapsed(), processor_time() - cpu, peak_memory());
-            Measured {
-                seconds: seconds.as_secs_f64(),
-                cpu_seconds: cpu.as_secs_f64(),
-                peak_memory,
-                check: check(result),
-            }
+            Measured::of(|| run(prepared), &check)
         };
+        self.ways.push(Way { name: name.into(), run: Box::new(run) });
+        self
+    }
+
+    /// A way to do it over as many records as it is asked for.
+    pub(crate) fn way_over(
+        &mut self,
+        name: impl Into<String>,
+        run: impl Fn(u64) -> u64 + 'static,
+    ) -> &mut Self {
+        let run = move |records| Measured::of(|| run(records), &|check| check);
         self.ways.push(Way { name: name.into(), run: Box::new(run) });
         self
     }
@@ -128,7 +160,11 @@ impl Case {
         let mut measured = vec![Vec::new(); self.ways.len()];
         for _ in 0..rounds {
             for (way, measured) in measured.iter_mut().enumerate() {
-                measured.push(measure(index, way));
+                let all = measure(index, way, self.before + self.records);
+                measured.push(match self.before {
+                    0 => all,
+                    before => all.beyond(measure(index, way, before)),
+                });
             }
         }
         let floor = &measured[0];
@@ -141,7 +177,11 @@ impl Case {
                 );
             }
         }
-        let note = format!("{} records, medians of {rounds} interleaved rounds.", self.records);
+        let beyond = match self.before {
+            0 => String::new(),
+            before => format!(" beyond the first {before}"),
+        };
+        let note = format!("{} records{beyond}, medians of {rounds} interleaved rounds.", self.records);
         let head =
             ["", "M records/s", "of the floor", "CPU ns per record", "of the floor", "peak memory, MB"];
         let mut table = Table::new(&self.title, note, head);
@@ -176,11 +216,11 @@ impl Case {
 }
 
 /// Lets a process of its own do it.
-fn measure(case: usize, way: usize) -> Measured {
+fn measure(case: usize, way: usize, records: u64) -> Measured {
     let program = env::current_exe().expect("this program");
     let output = Command::new(program)
         .args(env::args().skip(1))
-        .env(CHILD, format!("{case}:{way}"))
+        .env(CHILD, format!("{case}:{way}:{records}"))
         .stderr(Stdio::inherit())
         .output()
         .expect("this program starts once more");

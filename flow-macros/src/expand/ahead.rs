@@ -1,7 +1,8 @@
 //! A loop that is split at a table, so that the table can look ahead: records wait there, and go on together.
 
-use proc_macro2::{Ident, TokenStream};
-use quote::{quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote;
+use syn::Lifetime;
 
 use super::{
     chain::Loop,
@@ -10,7 +11,7 @@ use super::{
 use crate::{
     fuse::{Layout, Root},
     graph::{Graph, NodeId},
-    names::{here, local, local_at, method, private},
+    names::{local, local_at, method, private},
     parse::Mode,
     vocab::Kind,
 };
@@ -44,7 +45,7 @@ pub(super) fn waits_at(graph: &Graph, layout: &Layout, root: Root) -> Option<Nod
 }
 
 impl Loop<'_> {
-    /// The aggregate, up to where the record waits. What it does then is [`Loop::drained`].
+    /// The aggregate, up to where the record waits. What it does then is [`Loop::turned`].
     pub(super) fn aggregate_ahead(&mut self, id: NodeId) -> TokenStream {
         let node = &self.graph.nodes[id];
         let (at, table, operator) = (local("at"), self.handle(id), self.index(id));
@@ -63,8 +64,10 @@ impl Loop<'_> {
             let update = local_at(name, node.span);
             quote!(#emit #at.check(#table.#update(#hash, #key #(, #value)*))?; #next)
         };
-        let (put, rest, work) = match node.kind {
-            Kind::Count => (self.wait(key_by, &key, &quote!(())), quote!(()), update("tally_at", &[])),
+        let (arrive, rest, work) = match node.kind {
+            Kind::Count => {
+                (self.arrive(key_by, &table, &key, &quote!(())), quote!(()), update("tally_at", &[]))
+            }
             Kind::Fold => {
                 let (accumulator, initial) = (local("accumulator"), local(&format!("initial_{id}")));
                 let (call2, state) = (method("call2", node.span), local_at("value_at", node.span));
@@ -78,7 +81,7 @@ impl Loop<'_> {
                     #emit
                     #next
                 };
-                (self.wait(key_by, &key, &quote!(#REC)), quote!(#REC), work)
+                (self.arrive(key_by, &table, &key, &quote!(#REC)), quote!(#REC), work)
             }
             kind => {
                 let name = match kind {
@@ -86,43 +89,31 @@ impl Loop<'_> {
                     Kind::Min => "keep_min_at",
                     _ => "keep_max_at",
                 };
-                let put = self.wait(key_by, &key, &quote!(#value));
-                let put =
-                    self.value(id, quote!(&#REC), None, |projected| quote!(let #value = #projected; #put));
-                (put, quote!(#value), update(name, &[&value]))
+                let arrive = self.arrive(key_by, &table, &key, &quote!(#value));
+                let arrive =
+                    self.value(id, quote!(&#REC), None, |projected| quote!(let #value = #projected; #arrive));
+                (arrive, quote!(#value), update(name, &[&value]))
             }
         };
-        let record = local("record");
-        let (ahead, look_ahead) = (self.ahead_at(key_by), local_at("look_ahead", node.span));
-        // Where the key is made, as everything else that is wrong with it: then rustc says so once.
-        let waiting = quote_spanned!(here(self.graph.nodes[key_by].span)=> &mut #ahead);
-        let resume = local("resume");
-        self.drained = quote! {
-            #table.#look_ahead(#waiting);
-            let #resume = #at.record();
-            for (#record, #hash, #key, #rest) in #ahead.drain() {
-                #at.back_to(#record);
-                #at.enter(#operator);
-                #work
-            }
-            #at.back_to(#resume);
+        self.table = Some(table);
+        self.turn = quote!((#hash, #key, #rest));
+        self.turned = quote! {
+            #at.enter(#operator);
+            #work
         };
-        quote!(#make_key #put)
+        quote!(#make_key #arrive)
     }
 
-    fn wait(&self, key_by: NodeId, key: &Ident, rest: &TokenStream) -> TokenStream {
-        let (at, ahead, more) = (local("at"), self.ahead_at(key_by), local("more"));
+    /// The record waits, or goes on at once.
+    fn arrive(&self, key_by: NodeId, table: &Ident, key: &Ident, rest: &TokenStream) -> TokenStream {
+        let (at, ahead, turn, label) = (local("at"), local("ahead"), local("turn"), label());
+        // What is wrong with the key is wrong where it is made, as everywhere else: then rustc says so once.
+        let arrive = local_at("arrive", self.graph.nodes[key_by].span);
         quote! {
-            if #ahead.put(&#at, #key, #rest) {
-                #more = true;
-                break;
+            if let ::core::option::Option::Some(#turn) = #table.#arrive(&mut #ahead, &mut #at, #key, #rest) {
+                break #label ::core::option::Option::Some(#turn);
             }
         }
-    }
-
-    /// The variable of what waits: what is wrong with its keys is wrong where they are made.
-    fn ahead_at(&self, key_by: NodeId) -> Ident {
-        local_at("ahead", self.graph.nodes[key_by].span)
     }
 
     /// The loop over `records`, split where they wait.
@@ -132,19 +123,27 @@ impl Loop<'_> {
         item: &TokenStream,
         body: &TokenStream,
     ) -> TokenStream {
-        let (private, ahead, more, all) = (private(), local("ahead"), local("more"), local("records"));
-        let drained = &self.drained;
+        let (private, ahead, all, at) = (private(), local("ahead"), local("records"), local("at"));
+        let (label, turn, turned, table) = (label(), &self.turn, &self.turned, &self.table);
         quote! {
             let mut #all = #records;
-            let mut #ahead = #private::Ahead::default();
-            let mut #more = true;
-            while #more {
-                #more = false;
+            let mut #ahead = #private::Ahead::of(&#table);
+            while let ::core::option::Option::Some(#turn) = #label: {
+                if #ahead.gives_out() {
+                    break #label #ahead.give_out(&mut #at);
+                }
                 for #item in ::core::iter::Iterator::by_ref(&mut #all) {
                     #body
                 }
-                #drained
+                #ahead.end(&mut #at)
+            } {
+                #turned
             }
         }
     }
+}
+
+/// Whose turn it is.
+fn label() -> Lifetime {
+    Lifetime::new("'turn", Span::mixed_site())
 }

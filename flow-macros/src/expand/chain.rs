@@ -38,8 +38,12 @@ pub(super) struct Loop<'g> {
     pub(super) deferred: Vec<NodeId>,
     /// The aggregate at which records wait.
     pub(super) ahead: Option<NodeId>,
-    /// What is done with all that wait there.
-    pub(super) drained: TokenStream,
+    /// Its table.
+    pub(super) table: Option<Ident>,
+    /// What comes from there, record by record.
+    pub(super) turn: TokenStream,
+    /// What is done with it then.
+    pub(super) turned: TokenStream,
 }
 
 impl<'g> Loop<'g> {
@@ -53,7 +57,9 @@ impl<'g> Loop<'g> {
             applied: Vec::new(),
             deferred: Vec::new(),
             ahead: None,
-            drained: TokenStream::new(),
+            table: None,
+            turn: TokenStream::new(),
+            turned: TokenStream::new(),
         }
     }
 

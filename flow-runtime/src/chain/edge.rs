@@ -3,9 +3,10 @@
 use std::{
     any::Any,
     cell::{RefCell, RefMut},
+    fmt,
     rc::Rc,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
@@ -130,8 +131,9 @@ impl<T> Output<T> {
 pub struct Outgoing<T> {
     buffers: Vec<Vec<T>>,
     full: Vec<Parcel>,
+    spare: Arc<Spare<T>>,
     /// Forgets the records' type.
-    erase: fn(Vec<T>) -> Box<dyn Records>,
+    erase: fn(Box<Load<T>>) -> Box<dyn Records>,
     sender: usize,
     /// Whether there are as many receivers as senders.
     paired: bool,
@@ -158,7 +160,8 @@ impl<T> Outgoing<T> {
         Outgoing {
             buffers: (0..targets).map(|_| Vec::new()).collect(),
             full: Vec::new(),
-            erase: |records| Box::new(records),
+            spare: Spare::of(targets),
+            erase: |load| load,
             sender,
             paired: senders == targets,
             key_groups: KeyGroups { max_parallelism, parallelism: targets as u32 },
@@ -262,9 +265,11 @@ impl<T> Outgoing<T> {
 
     #[inline(never)]
     fn seal(&mut self, target: usize) {
-        let records = std::mem::take(&mut self.buffers[target]);
+        let records = &mut self.buffers[target];
         if !records.is_empty() {
-            self.full.push(Parcel { target, sender: self.sender, body: Body::Typed((self.erase)(records)) });
+            let mut load = self.spare.take();
+            std::mem::swap(&mut load.records, records);
+            self.full.push(Parcel { target, sender: self.sender, body: Body::Typed((self.erase)(load)) });
         }
     }
 }
@@ -282,6 +287,44 @@ impl<T: Portable> Drain for Output<T> {
             outgoing.seal(target);
         }
         into.append(&mut outgoing.full);
+    }
+}
+
+/// What is in a parcel, and where its memory goes when it is used up.
+#[derive(Debug)]
+struct Load<T> {
+    records: Vec<T>,
+    home: Weak<Spare<T>>,
+}
+
+/// The memory of parcels that were used up, for the next ones of their sender.
+#[derive(Debug)]
+struct Spare<T> {
+    #[allow(clippy::vec_box, reason = "a parcel takes the box, too")]
+    loads: Mutex<Vec<Box<Load<T>>>>,
+    limit: usize,
+    /// What comes back here.
+    home: Weak<Spare<T>>,
+}
+
+impl<T> Spare<T> {
+    fn of(targets: usize) -> Arc<Self> {
+        // As many as come back until a sender that has been waiting goes on, and those of a batch.
+        let limit = Credit::LIMIT * (targets / 2 + 1);
+        let loads = Mutex::new(Vec::with_capacity(limit));
+        Arc::new_cyclic(|home| Spare { loads, limit, home: Weak::clone(home) })
+    }
+
+    fn take(&self) -> Box<Load<T>> {
+        let load = self.loads.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        load.unwrap_or_else(|| Box::new(Load { records: Vec::new(), home: Weak::clone(&self.home) }))
+    }
+
+    fn put(&self, load: Box<Load<T>>) {
+        let mut loads = self.loads.lock().unwrap_or_else(PoisonError::into_inner);
+        if loads.len() < self.limit {
+            loads.push(load);
+        }
     }
 }
 
@@ -316,8 +359,8 @@ impl Parcel {
     }
 }
 
-impl std::fmt::Debug for Body {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Body::Typed(_) => "records",
             Body::Encoded(_) => "bytes",
@@ -331,10 +374,10 @@ trait Records: Send {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-impl<T: Portable> Records for Vec<T> {
+impl<T: Portable> Records for Load<T> {
     fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
         // Named fields: the record types of users may need a self-describing format.
-        rmp_serde::to_vec_named(self)
+        rmp_serde::to_vec_named(&self.records)
     }
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
@@ -366,17 +409,30 @@ impl<'de> Deserialize<'de> for Parcel {
 
 /// A parcel at the receiving end.
 #[derive(Debug)]
-pub struct Received<T>(Vec<T>);
+pub struct Received<T>(Box<Load<T>>);
 
 impl<T: Portable> Received<T> {
     fn open(parcel: Parcel) -> Result<Self, BoxError> {
-        match parcel.body {
-            Body::Typed(records) => match records.into_any().downcast::<Vec<T>>() {
-                Ok(records) => Ok(Received(*records)),
-                Err(_) => Err("a parcel of another type arrived: the processes run different builds".into()),
+        let records = match parcel.body {
+            Body::Typed(load) => match load.into_any().downcast::<Load<T>>() {
+                Ok(load) => return Ok(Received(load)),
+                Err(_) => {
+                    return Err("a parcel of another type arrived: the processes run different builds".into());
+                }
             },
-            Body::Encoded(bytes) => Ok(Received(rmp_serde::from_slice(&bytes)?)),
-            Body::Signal(_) => Ok(Received(Vec::new())),
+            Body::Encoded(bytes) => rmp_serde::from_slice(&bytes)?,
+            Body::Signal(_) => Vec::new(),
+        };
+        Ok(Received(Box::new(Load { records, home: Weak::new() })))
+    }
+}
+
+impl<T> Received<T> {
+    /// Lets the sender use the memory again.
+    pub(crate) fn give_back(mut self) {
+        if let Some(home) = self.0.home.upgrade() {
+            self.0.records.clear();
+            home.put(self.0);
         }
     }
 }
@@ -385,15 +441,45 @@ impl<T: Lend> Received<T> {
     /// The records in slots, for a loop that has several of them under way.
     #[inline(always)]
     #[must_use]
-    pub fn all_slots(&mut self) -> Vec<Slot<T>> {
+    pub fn all_slots(&mut self) -> Slots<'_, T> {
         // In place, where the slot is as large as the record.
-        std::mem::take(&mut self.0).into_iter().map(Slot::new).collect()
+        let slots = std::mem::take(&mut self.0.records).into_iter().map(Slot::new).collect();
+        Slots { slots, records: &mut self.0.records }
     }
 
     /// The records, each in a slot from which the chain takes it in its lent form.
     #[inline(always)]
     pub fn slots(&mut self) -> impl Iterator<Item = Slot<T>> {
-        self.0.drain(..).map(Slot::new)
+        self.0.records.drain(..).map(Slot::new)
+    }
+}
+
+/// The records of a parcel, each in a slot. See [`Received::all_slots`].
+pub struct Slots<'r, T: Lend> {
+    slots: Vec<Slot<T>>,
+    /// Where the memory belongs.
+    records: &'r mut Vec<T>,
+}
+
+impl<T: Lend> Slots<'_, T> {
+    /// From each slot the chain takes the record in its lent form.
+    #[inline(always)]
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Slot<T>> {
+        self.slots.iter_mut()
+    }
+}
+
+impl<T: Lend> fmt::Debug for Slots<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slots").finish_non_exhaustive()
+    }
+}
+
+impl<T: Lend> Drop for Slots<'_, T> {
+    fn drop(&mut self) {
+        self.slots.clear();
+        // Nothing is left to be converted but the memory.
+        *self.records = std::mem::take(&mut self.slots).into_iter().filter_map(|_| None).collect();
     }
 }
 

@@ -607,7 +607,9 @@ impl Chain<'_> {
         let (first, open) = (self.base + first, edges.open());
         let run: ParcelLoop = Box::new(move |parcel| {
             let mut records = At::start(first).check(open(parcel))?;
-            run(&mut records)
+            run(&mut records)?;
+            records.give_back();
+            Ok(())
         });
         let entrance = Entrance { ids: edges.ids(), run };
         match &mut self.head {

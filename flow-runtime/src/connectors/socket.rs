@@ -137,7 +137,13 @@ pub struct SocketSplit {
 
 impl Split for SocketSplit {
     fn id(&self) -> String {
-        self.address.clone()
+        let mut id = String::new();
+        self.write_id(&mut id);
+        id
+    }
+
+    fn write_id(&self, to: &mut String) {
+        to.push_str(&self.address);
     }
 
     fn position(&self) -> String {

@@ -64,6 +64,8 @@ pub(crate) struct ChainSource<S: Source, F> {
     feed: Option<Feed<S>>,
     assigned: bool,
     positions: BTreeMap<String, S::Split>,
+    /// Where the id of a split is written, again and again.
+    id: String,
     /// Of the chain's `.watermarks(..)`.
     generators: Vec<Rc<dyn Generating>>,
     runs: SplitRuns,
@@ -99,6 +101,7 @@ where
             feed: None,
             assigned: false,
             positions: BTreeMap::new(),
+            id: String::new(),
             generators,
             runs: SplitRuns::default(),
             now: Duration::ZERO,
@@ -125,8 +128,11 @@ where
         }
         let SplitRuns { runs, advanced } = &mut self.runs;
         *runs = fetched.batch.runs();
-        advanced.clear();
-        advanced.extend(fetched.advanced.iter().map(Split::id));
+        advanced.resize_with(fetched.advanced.len(), String::new);
+        for (id, split) in advanced.iter_mut().zip(&fetched.advanced) {
+            id.clear();
+            split.write_id(id);
+        }
         for generators in &self.generators {
             generators.begin(Some(&self.runs), self.now);
         }
@@ -258,14 +264,15 @@ where
             }
         }
         for split in fetched.advanced.drain(..) {
-            let (id, finished) = (split.id(), split.is_finished());
-            if !finished {
-                self.positions.insert(id, split);
-                continue;
+            let finished = split.is_finished();
+            self.id.clear();
+            split.write_id(&mut self.id);
+            match self.positions.get_mut(&self.id) {
+                Some(position) => *position = split,
+                None => drop(self.positions.insert(self.id.clone(), split)),
             }
-            self.positions.insert(id.clone(), split);
-            if self.endless || self.positions.values().any(|split| !split.is_finished()) {
-                self.generators.iter().for_each(|generators| generators.finished(&id));
+            if finished && (self.endless || self.positions.values().any(|split| !split.is_finished())) {
+                self.generators.iter().for_each(|generators| generators.finished(&self.id));
             }
         }
         if let Some(feed) = &mut self.feed {

@@ -20,6 +20,12 @@ pub trait Split: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// What names this split among all of its source, whatever its position: `events-3`, `/data/a.txt`.
     fn id(&self) -> String;
 
+    /// Writes the [`id`](Self::id) behind what is in `to`. Asked for every batch, so a split whose id has to be put
+    /// together does well to write it here without an allocation.
+    fn write_id(&self, to: &mut String) {
+        to.push_str(&self.id());
+    }
+
     /// The position, in words for error messages: `offset 17`.
     fn position(&self) -> String;
 

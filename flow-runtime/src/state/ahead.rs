@@ -5,97 +5,130 @@
 //! all of the chain's work lies between one key and the next. So the loop is split there: it puts keys aside, the table
 //! fetches the entries of all of them at once, and then the loop goes on with each.
 
-use super::{Key, StoredKey, Table, hash, shard};
+use super::{
+    Key, StoredKey, Table, hash,
+    shard::{self, Shard},
+};
 use crate::chain::At;
 
 /// How many records wait: about twice as many as are fetched at a time.
 const RECORDS: usize = 32;
 
-/// A table of fewer entries than this lies in the caches anyway.
-const CACHED: usize = 1 << 14;
+/// A table of fewer bytes than this lies in the caches anyway, and nothing waits there.
+const CACHED: usize = 1 << 20;
 
-/// Keys with what is known of their records, in their order.
+/// A record that has come to the table: the hash of its key, the key, and the rest that is needed of it.
+type Turn<Q, P> = (u64, Q, P);
+
+/// The records of a batch that wait at a table, in their order: first they are put there, until there is no more room,
+/// and then they are given out.
 #[derive(Debug)]
 pub struct Ahead<Q, P> {
-    waiting: [Option<Waiting<Q, P>>; RECORDS],
-    hashes: [u64; RECORDS],
+    /// Whether they wait at all.
+    waits: bool,
+    gives_out: bool,
+    /// Nothing comes after those that wait.
+    ended: bool,
     len: usize,
+    next: usize,
+    waiting: [Option<Waiting<Q, P>>; RECORDS],
 }
 
 #[derive(Debug)]
 struct Waiting<Q, P> {
     /// The record's number in its batch.
     record: u64,
-    key: Q,
-    rest: P,
-}
-
-impl<Q, P> Default for Ahead<Q, P> {
-    #[inline(always)]
-    fn default() -> Self {
-        Ahead { waiting: [const { None }; RECORDS], hashes: [0; RECORDS], len: 0 }
-    }
+    turn: Turn<Q, P>,
 }
 
 impl<Q, P> Ahead<Q, P> {
-    /// Puts the key of the record that the chain is at aside, with the rest that is needed of it. Returns whether there
-    /// is no more room.
+    /// For the records of a batch, which do not wait where the table is small.
     #[inline(always)]
-    pub fn put(&mut self, at: &At, key: Q, rest: P) -> bool {
-        if let Some(place) = self.waiting.get_mut(self.len) {
-            *place = Some(Waiting { record: at.record(), key, rest });
-            self.len += 1;
+    #[must_use]
+    pub fn of<K, V>(table: &Table<K, V>) -> Self {
+        Ahead {
+            waits: table.bytes() >= CACHED,
+            gives_out: false,
+            ended: false,
+            len: 0,
+            next: 0,
+            waiting: [const { None }; RECORDS],
         }
-        self.len == RECORDS
     }
 
-    /// Takes the records out, in their order: the hash of the key, the key and the rest. The chain is at each in turn,
-    /// and then again where it was.
+    /// Whether the next record is one of those that wait.
     #[inline(always)]
-    pub fn drain(&mut self) -> Drain<'_, Q, P> {
-        let len = std::mem::take(&mut self.len);
-        Drain { waiting: self.waiting[..len].iter_mut(), hashes: self.hashes[..len].iter() }
+    pub fn gives_out(&self) -> bool {
+        self.gives_out
+    }
+
+    /// Gives a record out that has waited. The chain is at it then.
+    #[inline(always)]
+    pub fn give_out(&mut self, at: &mut At) -> Option<Turn<Q, P>> {
+        let Waiting { record, turn } = self.waiting[..self.len].get_mut(self.next)?.take()?;
+        at.back_to(record);
+        self.next += 1;
+        if self.next == self.len && !self.ended {
+            // The chain is at the last record that was put here, and goes on behind it.
+            (self.gives_out, self.len, self.next) = (false, 0, 0);
+        }
+        Some(turn)
+    }
+
+    /// No more records come. Gives the first out of those that wait.
+    #[inline(always)]
+    pub fn end(&mut self, at: &mut At) -> Option<Turn<Q, P>> {
+        (self.gives_out, self.ended) = (true, true);
+        self.give_out(at)
     }
 }
 
-/// See [`Ahead::drain`].
-#[derive(Debug)]
-pub struct Drain<'a, Q, P> {
-    waiting: std::slice::IterMut<'a, Option<Waiting<Q, P>>>,
-    hashes: std::slice::Iter<'a, u64>,
-}
-
-impl<Q, P> Iterator for Drain<'_, Q, P> {
-    /// The record's number, the hash of its key, the key, and the rest.
-    type Item = (u64, u64, Q, P);
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
-        let Waiting { record, key, rest } = self.waiting.next()?.take()?;
-        Some((record, *self.hashes.next()?, key, rest))
+impl<K, V> Table<K, V> {
+    /// About how large it is. The shards are of much the same size.
+    #[inline]
+    fn bytes(&self) -> usize {
+        shard::SHARDS * self.shards[0].entries.num_buckets() * size_of::<shard::Entry<K, V>>()
     }
 }
 
 impl<K: StoredKey, V> Table<K, V> {
-    /// Finds out the hashes of the keys that wait, and lets the processor fetch their entries.
+    /// The record that the chain is at has come to the table, with this key and the rest that is needed of it. Returns
+    /// the record whose turn it is, if the chain is not to go on with the next one.
     #[inline(always)]
-    pub fn look_ahead<Q: Key<Stored = K>, P>(&self, ahead: &mut Ahead<Q, P>) {
-        let Ahead { waiting, hashes, len } = ahead;
-        let waiting = || waiting[..*len].iter().flatten();
-        for (Waiting { key, .. }, place) in waiting().zip(hashes.iter_mut()) {
-            *place = hash(key);
+    pub fn arrive<Q: Key<Stored = K>, P>(
+        &self,
+        ahead: &mut Ahead<Q, P>,
+        at: &mut At,
+        key: Q,
+        rest: P,
+    ) -> Option<Turn<Q, P>> {
+        let turn = (hash(&key), key, rest);
+        if !ahead.waits {
+            return Some(turn);
         }
-        // The shards are of much the same size.
-        if self.shards[0].entries.len() < CACHED / shard::SHARDS {
-            return;
+        if let Some(place) = ahead.waiting.get_mut(ahead.len) {
+            *place = Some(Waiting { record: at.record(), turn });
+            ahead.len += 1;
         }
+        if ahead.len < RECORDS {
+            return None;
+        }
+        self.look_ahead(&ahead.waiting);
+        ahead.gives_out = true;
+        ahead.give_out(at)
+    }
+
+    /// Lets the processor fetch the entries of the keys that wait.
+    #[inline(never)]
+    fn look_ahead<Q: Key<Stored = K>, P>(&self, waiting: &[Option<Waiting<Q, P>>; RECORDS]) {
         let mut found = 0;
-        for (Waiting { key, .. }, hash) in waiting().zip(&*hashes) {
-            let entries = &self.shards[shard::of(*hash)].entries;
-            // Where the entry is, if no other was there before it; otherwise it is near. Nothing depends on what is
-            // found there, so the processor need not wait for it.
-            let home = *hash as usize & (entries.num_buckets() - 1);
-            found += usize::from(entries.get_bucket(home).is_some_and(|entry| key.is(&entry.key)));
+        for Waiting { turn: (hash, key, _), .. } in waiting.iter().flatten() {
+            let Shard { entries, marks } = &self.shards[shard::of(*hash)];
+            // Just as they will be found: what a processor expects then is nearly always right, so that it goes on to
+            // the next key without having seen this one.
+            if let Some(bucket) = entries.find_bucket_index(*hash, |entry| key.is(&entry.key)) {
+                found += usize::from(marks.changed.get(bucket));
+            }
         }
         std::hint::black_box(found);
     }
@@ -105,48 +138,76 @@ impl<K: StoredKey, V> Table<K, V> {
 mod tests {
     use super::*;
 
-    /// Counts as generated code does.
-    fn counts(keys: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
-        let (mut table, mut at, mut results) = (Table::<u64, u64>::new(), At::start(0), Vec::new());
-        let mut keys = keys.fuse();
-        let mut ahead = Ahead::default();
-        let mut more = true;
-        while more {
-            more = false;
+    /// Goes through the records as generated code does: those that `passes` come to the table. Returns what `work` says.
+    fn each<Q: Key<Stored = K>, K: StoredKey, V, R>(
+        table: &mut Table<K, V>,
+        keys: impl Iterator<Item = Q>,
+        mut passes: impl FnMut(&Q) -> bool,
+        mut work: impl FnMut(&mut Table<K, V>, &At, u64, Q) -> R,
+    ) -> Vec<R> {
+        let (mut at, mut ahead, mut keys, mut results) = (At::start(0), Ahead::of(table), keys, Vec::new());
+        while let Some((hash, key, ())) = 'turn: {
+            if ahead.gives_out() {
+                break 'turn ahead.give_out(&mut at);
+            }
             for key in keys.by_ref() {
                 at.next();
-                if ahead.put(&at, key, ()) {
-                    more = true;
-                    break;
+                if passes(&key)
+                    && let Some(turn) = table.arrive(&mut ahead, &mut at, key, ())
+                {
+                    break 'turn Some(turn);
                 }
             }
-            table.look_ahead(&mut ahead);
-            for (_, hash, key, ()) in ahead.drain() {
-                results.push(table.tally_at(hash, key).unwrap());
-            }
+            ahead.end(&mut at)
+        } {
+            results.push(work(table, &at, hash, key));
         }
         results
     }
 
+    fn large() -> Table<u64, u64> {
+        let mut table = Table::new();
+        let mut key = u64::MAX;
+        while table.bytes() < CACHED {
+            table.tally(key).unwrap();
+            key -= 1;
+        }
+        table
+    }
+
     #[test]
     fn keys_that_wait_together_are_counted_one_after_the_other() {
-        for records in [0, 1, 31, 32, 33, 100, 200_000u64] {
+        for records in [0, 1, 31, 32, 33, 64, 100, 200_000u64] {
             let keys = || (0..records).map(|n| n * n % 70_001);
-            let mut table = Table::<u64, u64>::new();
-            let expected: Vec<_> = keys().map(|key| table.tally(key).unwrap()).collect();
-            assert_eq!(counts(keys()), expected);
+            for make in [Table::<u64, u64>::new, large] {
+                let mut table = make();
+                let expected: Vec<_> = keys().map(|key| table.tally(key).unwrap()).collect();
+                let tally = |table: &mut Table<_, _>, _: &At, hash, key| table.tally_at(hash, key).unwrap();
+                assert_eq!(each(&mut make(), keys(), |_| true, tally), expected);
+            }
         }
     }
 
     #[test]
     fn each_record_keeps_its_number() {
-        let (mut at, mut ahead) = (At::start(0), Ahead::default());
-        for key in ["a", "b", "c"] {
-            at.next();
-            assert!(!ahead.put(&at, key, key.len()));
+        for mut table in [Table::<u64, u64>::new(), large()] {
+            let found = each(&mut table, 1..=1000, |n| n % 3 != 0, |_, at, _, n| (at.record(), n));
+            let expected: Vec<_> = (1..=1000).filter(|n| n % 3 != 0).map(|n| (n, n)).collect();
+            assert_eq!(found, expected);
         }
-        let records: Vec<_> = ahead.drain().map(|(record, _, key, rest)| (record, key, rest)).collect();
-        assert_eq!(records, [(1, "a", 1), (2, "b", 1), (3, "c", 1)]);
-        assert_eq!(ahead.drain().count(), 0);
+    }
+
+    /// The iterator of a source may begin anew when it is asked once more behind its end.
+    #[test]
+    fn nothing_is_asked_for_behind_the_end() {
+        for mut table in [Table::<u64, u64>::new(), large()] {
+            let mut left = 70..=70u64;
+            let mut ended = false;
+            let keys = std::iter::from_fn(|| {
+                assert!(!std::mem::replace(&mut ended, left.is_empty()), "asked behind the end");
+                left.next()
+            });
+            assert_eq!(each(&mut table, keys, |_| true, |_, _, _, n| n), [70]);
+        }
     }
 }

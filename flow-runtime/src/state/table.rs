@@ -226,7 +226,7 @@ pub(super) fn insert<'t, K: StoredKey, V>(
 ) -> &'t mut Entry<K, V> {
     make_room(entries, marks, tracker, number);
     let inserted = entries.insert_unique(hash, new, shard::rehash);
-    tracker.inserted(number, marks, inserted.bucket_index());
+    tracker.inserted(marks, inserted.bucket_index());
     inserted.into_mut()
 }
 

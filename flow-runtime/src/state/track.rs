@@ -64,7 +64,8 @@ impl<K, V> Collection<K, V> {
 
 /// Follows the changes of a table.
 pub(super) struct Tracker<K, V> {
-    /// Of each entry, whether a checkpoint holds its key, so that its removal has to be written down.
+    /// Of each entry, whether a checkpoint holds its key, so that its removal has to be written down. Not set of empty
+    /// buckets.
     pub(super) stored: Box<[Bits; SHARDS]>,
     /// How many entries have changed in this epoch.
     changed: usize,
@@ -122,11 +123,13 @@ impl<K, V> Tracker<K, V> {
 
     /// An entry has been put there that was not known before.
     #[inline]
-    pub(super) fn inserted(&mut self, number: usize, marks: &mut Marks, bucket: usize) {
-        // The bits may be left of an entry that was there before, or of none.
-        marks.pending.take(bucket);
+    pub(super) fn inserted(&mut self, marks: &mut Marks, bucket: usize) {
+        // The bit may be left of an entry that was there before, or of none. Nothing is pending but while something is
+        // collected.
+        if self.collection.is_some() {
+            marks.pending.take(bucket);
+        }
         marks.changed.set(bucket);
-        self.stored[number].take(bucket);
         self.changed += 1;
     }
 
@@ -230,12 +233,12 @@ impl<K, V> Tracker<K, V> {
                 (words.get_mut(collection.at), stored.get_mut(collection.at))
             {
                 let mut pending = std::mem::take(word);
-                *stored |= pending;
                 steps += 1 + pending.count_ones() as usize;
                 while pending != 0 {
                     let bucket = collection.at * 64 + pending.trailing_zeros() as usize;
                     if let Some(Entry { key, value }) = entries.get_bucket(bucket) {
                         collection.push((self.copy)(key, value));
+                        *stored |= pending & pending.wrapping_neg();
                     }
                     pending &= pending - 1;
                 }

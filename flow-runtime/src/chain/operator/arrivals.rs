@@ -36,18 +36,16 @@ impl Queue {
 
     /// The next parcel of the epoch; of any epoch when checkpoints are not aligned.
     pub(super) fn next(&mut self, epoch: CheckpointId, aligned: bool) -> Option<(Parcel, Returns)> {
-        let mut entry = self.epochs.first_entry()?;
-        if aligned && *entry.key() > epoch.0 {
-            return None;
+        // The memory of the present one is used again and again.
+        while self.epochs.first_key_value().is_some_and(|(first, all)| *first < epoch.0 && all.is_empty()) {
+            self.epochs.pop_first();
         }
-        let next = entry.get_mut().pop_front();
-        if entry.get().is_empty() {
-            entry.remove();
-        }
-        next
+        let mut open = self.epochs.iter_mut().take_while(|(at, _)| !aligned || **at <= epoch.0);
+        open.find_map(|(_, all)| all.pop_front())
     }
 
     pub(super) fn has(&self, epoch: CheckpointId) -> bool {
-        self.epochs.first_key_value().is_some_and(|(first, _)| *first <= epoch.0)
+        let mut open = self.epochs.iter().take_while(|(at, _)| **at <= epoch.0);
+        open.any(|(_, all)| !all.is_empty())
     }
 }

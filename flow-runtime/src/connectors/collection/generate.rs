@@ -1,6 +1,11 @@
 //! Made-up records at a steady rate.
 
-use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
+use std::{
+    fmt::{self, Write},
+    marker::PhantomData,
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -81,7 +86,13 @@ pub struct GenerateSplit {
 
 impl Split for GenerateSplit {
     fn id(&self) -> String {
-        format!("{} of {}", self.first, self.step)
+        let mut id = String::new();
+        self.write_id(&mut id);
+        id
+    }
+
+    fn write_id(&self, to: &mut String) {
+        let _ = write!(to, "{} of {}", self.first, self.step);
     }
 
     fn position(&self) -> String {

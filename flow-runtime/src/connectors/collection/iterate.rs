@@ -50,7 +50,13 @@ pub struct IterateSplit {
 
 impl Split for IterateSplit {
     fn id(&self) -> String {
-        "iterator".to_owned()
+        let mut id = String::new();
+        self.write_id(&mut id);
+        id
+    }
+
+    fn write_id(&self, to: &mut String) {
+        to.push_str("iterator");
     }
 
     fn position(&self) -> String {

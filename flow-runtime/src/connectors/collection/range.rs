@@ -1,6 +1,6 @@
 //! A range of numbers, read in parallel.
 
-use std::{collections::VecDeque, ops};
+use std::{collections::VecDeque, fmt::Write, ops};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,8 +38,14 @@ pub struct RangeSplit {
 
 impl Split for RangeSplit {
     fn id(&self) -> String {
+        let mut id = String::new();
+        self.write_id(&mut id);
+        id
+    }
+
+    fn write_id(&self, to: &mut String) {
         // After a restore the parts come in the order of these.
-        format!("{:020}..{:020}", self.start, self.end)
+        let _ = write!(to, "{:020}..{:020}", self.start, self.end);
     }
 
     fn position(&self) -> String {

@@ -1,6 +1,6 @@
 //! A partition, and how far it was read.
 
-use std::sync::Arc;
+use std::{fmt::Write, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -67,12 +67,22 @@ impl KafkaSplit {
 
 /// What names the split of a partition.
 pub(super) fn split_id(topic: &str, partition: i32) -> String {
-    format!("{topic}-{partition}")
+    let mut id = String::new();
+    write_id(topic, partition, &mut id);
+    id
+}
+
+fn write_id(topic: &str, partition: i32, to: &mut String) {
+    let _ = write!(to, "{topic}-{partition}");
 }
 
 impl Split for KafkaSplit {
     fn id(&self) -> String {
         split_id(&self.topic, self.partition)
+    }
+
+    fn write_id(&self, to: &mut String) {
+        write_id(&self.topic, self.partition, to);
     }
 
     fn position(&self) -> String {

@@ -1,5 +1,7 @@
 //! A file, or a part of one.
 
+use std::fmt::Write;
+
 use serde::{Deserialize, Serialize};
 
 use crate::source::Split;
@@ -59,10 +61,16 @@ impl FileSplit {
 
 impl Split for FileSplit {
     fn id(&self) -> String {
-        match self.start {
-            0 => self.path.clone(),
+        let mut id = String::new();
+        self.write_id(&mut id);
+        id
+    }
+
+    fn write_id(&self, to: &mut String) {
+        to.push_str(&self.path);
+        if self.start > 0 {
             // After a restore the parts come in the order of these.
-            start => format!("{}@{start:016}", self.path),
+            let _ = write!(to, "@{:016}", self.start);
         }
     }
 
