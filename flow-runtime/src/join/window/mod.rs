@@ -26,7 +26,13 @@ use crate::{
     },
 };
 
-/// The state of those windows that are like any other.
+/// Windows that are like any other.
+type Usual<K, L, R, A, T, M> = Windows<K, Side<L, R>, Spec<A, T, Joined<M>>>;
+
+/// These, borrowed for the time of one batch.
+type UsualMut<'j, K, L, R, A, T, M> = WindowsMut<'j, K, Side<L, R>, Spec<A, T, Joined<M>>>;
+
+/// Their state.
 pub(crate) type StateOf<L, R, A, T> = KeyWindows<
     <A as Windowing>::Window,
     Sides<L, R>,
@@ -54,7 +60,7 @@ where
     M: Matching,
 {
     Tiles(Tiles<K, L, R, A>),
-    Windows(Windows<K, Side<L, R>, Spec<A, T, Joined<M>>>),
+    Windows(Usual<K, L, R, A, T, M>),
 }
 
 impl<K, L, R, A, T, M> WindowJoin<K, L, R, A, T, M>
@@ -185,7 +191,7 @@ where
 {
     Tiles(TilesMut<'j, K, L, R, A>),
     Windows {
-        windows: WindowsMut<'j, K, Side<L, R>, Spec<A, T, Joined<M>>>,
+        windows: UsualMut<'j, K, L, R, A, T, M>,
         fired: vec::IntoIter<Results<K, L, R, A, M>>,
         /// What is lent.
         current: Option<Results<K, L, R, A, M>>,
@@ -255,7 +261,7 @@ where
 /// Apart from the loop, which has the usual windows in it.
 #[inline(never)]
 fn add<K, L, R, A, T, M>(
-    windows: &mut WindowsMut<'_, K, Side<L, R>, Spec<A, T, Joined<M>>>,
+    windows: &mut UsualMut<'_, K, L, R, A, T, M>,
     key: &K,
     time: Timestamp,
     record: Side<L, R>,

@@ -159,7 +159,8 @@ impl<K: StoredKey, L, R, A: Assigner<Side<L, R>>> TilesMut<'_, K, L, R, A> {
             let Some(mut found) = table.find_entry(hash, is_due) else { continue };
             let (key, rows) = found.change();
             rows.indexed.set(None);
-            (core.left.clear(), core.right.clear());
+            core.left.clear();
+            core.right.clear();
             rows.take(last, &mut core.left, &mut core.right);
             let key = M::pair(core.left.first(), core.right.first()).is_some().then(|| key.clone());
             match rows.first() {
