@@ -226,6 +226,9 @@ pub(crate) fn joined_in_windows(size: i64, records: u64) -> u64 {
             let time = side_time(n);
             watermark.see(time);
             let start = time - time.rem_euclid(size);
+            if start + size - 1 <= watermark.0 {
+                continue;
+            }
             for (side, record) in [n, of_right(n)].into_iter().enumerate() {
                 let key = key(record);
                 let lists = open.entry((key, start)).or_insert_with(|| {
@@ -243,22 +246,30 @@ pub(crate) fn joined_in_windows(size: i64, records: u64) -> u64 {
 
 type InTime = VecDeque<(i64, u64)>;
 
-/// Two lists per key, in order of time.
+/// After so many milliseconds all keys are looked through.
+const SWEEP: i64 = 10_000;
+
+/// Two lists per key, in order of time. Records leave when one of the same key comes, and those of keys of which nobody
+/// comes once in a while.
 pub(crate) fn joined_between(bound: i64, records: u64) -> u64 {
     let mut waiting: Map<u64, [InTime; 2]> = Map::default();
-    let (mut total, mut watermark) = (Total::default(), Watermark::new());
+    let (mut total, mut watermark, mut swept) = (Total::default(), Watermark::new(), 0);
+    let leave = |list: &mut InTime, watermark: i64| {
+        while list.front().is_some_and(|first| first.0 + bound <= watermark) {
+            list.pop_front();
+        }
+    };
     for batch in (0..records / 2).step_by(BATCH as usize) {
         let mut latest = watermark.0;
         for n in batch..(records / 2).min(batch + BATCH) {
             let time = side_time(n);
             latest = latest.max(time);
+            if time <= watermark.0 {
+                continue;
+            }
             for (side, record) in [n, of_right(n)].into_iter().enumerate() {
                 let lists = waiting.entry(key(record)).or_default();
-                for list in lists.iter_mut() {
-                    while list.front().is_some_and(|first| first.0 + bound <= watermark.0) {
-                        list.pop_front();
-                    }
-                }
+                lists.iter_mut().for_each(|list| leave(list, watermark.0));
                 let others = &lists[1 - side];
                 let from = others.partition_point(|other| other.0 < time - bound);
                 let met = others.range(from..).take_while(|other| other.0 <= time + bound);
@@ -274,6 +285,13 @@ pub(crate) fn joined_between(bound: i64, records: u64) -> u64 {
             }
         }
         watermark.see(latest);
+        if watermark.0 >= swept + SWEEP {
+            swept = watermark.0;
+            waiting.retain(|_, lists| {
+                lists.iter_mut().for_each(|list| leave(list, swept));
+                !lists.iter().all(InTime::is_empty)
+            });
+        }
     }
     total.check()
 }

@@ -221,10 +221,11 @@ impl<T> Index<T> {
         }
     }
 
-    /// What is left of the time that has come: the next one is the last.
+    /// Some of those that come next, the first of them last, if nothing overtakes them.
     #[inline]
-    pub(crate) fn coming(&self) -> &[T] {
-        self.coming.as_ref().map_or(&[], |(_, leads)| leads)
+    pub(crate) fn coming(&self, some: usize) -> &[T] {
+        let coming = self.coming.as_ref().map_or(&[][..], |(_, leads)| leads);
+        &coming[coming.len().saturating_sub(some)..]
     }
 
     /// Lets the first time come, if it is due.

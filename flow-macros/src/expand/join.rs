@@ -27,7 +27,7 @@ pub(super) fn make(graph: &Graph, id: NodeId, variable: &Ident) -> TokenStream {
     });
     let matching = quote!(#private::#matching);
     if let Some(window) = &node.window {
-        let add = method("window", node.span);
+        let add = method("window_join", node.span);
         let windows = made(window, node.span);
         return quote!(let #handle = #variable.#add(#index, #windows.join(#matching)););
     }
@@ -112,7 +112,7 @@ impl Loop<'_> {
         let Some(given) = node.arguments.first() else { return TokenStream::new() };
         let f = function(given, &local(&format!("function_{id}_0")));
         let (at, turn, operator) = (local("at"), local("turn"), self.index(id));
-        let (met, pair, fired) = (local("met"), local_at("pair", node.span), local("fired"));
+        let (met, pair) = (local("met"), local_at("pair", node.span));
         let (call3, lend) = (method("call3", node.span), local_at("lend", node.span));
         let time = self.graph.gives_time(id).then(|| quote!(let #TIME = #pair.timestamp;));
         let each = quote! {
@@ -123,16 +123,6 @@ impl Loop<'_> {
                 #next
             }
         };
-        if node.window.is_some() {
-            return quote! {
-                while #at.check(#handle.turn(&mut #turn))? {
-                    for mut #fired in #handle.fired() {
-                        let mut #met = #fired.pairs();
-                        #each
-                    }
-                }
-            };
-        }
         quote! {
             while let ::core::option::Option::Some(mut #met) = #at.check(#handle.turn(&mut #turn))? {
                 #each

@@ -3,6 +3,8 @@
 //! Nothing here touches the engine. A [`Wiring`] only collects; [`build`](super::build) makes Timely operators of what
 //! was collected, in the same order on every worker.
 
+mod joins;
+
 use std::{rc::Rc, sync::Arc};
 
 use super::{
@@ -16,11 +18,6 @@ use crate::{
     async_io::{self, Asynchronous, Looking},
     checkpoint::{CheckpointError, CheckpointId, Compression, Restored, Store},
     error::Error,
-    join::{
-        Matching,
-        broadcast::BroadcastJoin,
-        interval::{Interval, IntervalJoin},
-    },
     plan::Plan,
     record::{Lend, Plain, Portable},
     sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort, States},
@@ -495,33 +492,6 @@ impl Chain<'_> {
         }
         let table = self.keyed(operator);
         Windows::unchecked(spec, table)
-    }
-
-    /// The records of two streams that wait to meet, with what the restored checkpoint holds of them.
-    pub fn interval_join<K, L, R, M>(
-        &mut self,
-        operator: usize,
-        interval: Interval,
-        matching: M,
-    ) -> IntervalJoin<K, L, R, M>
-    where
-        K: StoredKey,
-        L: StateValue,
-        R: StateValue,
-        M: Matching,
-    {
-        if let Err(error) = interval.check() {
-            let uid = self.uid(operator);
-            self.wiring.error.get_or_insert(Error::Config(format!("`{uid}`: {error}")));
-        }
-        let table = self.keyed(operator);
-        IntervalJoin::new(interval, matching, table)
-    }
-
-    /// The newest record per key of a small stream, for a join that keeps it in every subtask, with what the restored
-    /// checkpoint holds of it.
-    pub fn broadcast_join<K: StoredKey, R: StateValue>(&mut self, operator: usize) -> BroadcastJoin<K, R> {
-        BroadcastJoin::new(self.operator_state(operator, "kept", Redistribution::Broadcast))
     }
 
     /// The clock of processing time.

@@ -12,6 +12,9 @@ pub trait Matching: Copy + 'static {
     /// A right record, or that there is none.
     type Right<'p, R: 'p>;
 
+    /// What is noted of a record that may meet nobody.
+    type Noted: Noted;
+
     /// Whether left records that meet nobody come out.
     const LEFT: bool;
     /// Whether right records that meet nobody come out.
@@ -22,6 +25,42 @@ pub trait Matching: Copy + 'static {
         left: Option<&'p L>,
         right: Option<&'p R>,
     ) -> Option<(Self::Left<'p, L>, Self::Right<'p, R>)>;
+}
+
+/// Whether a record has met anybody, or nothing, where nobody asks.
+pub trait Noted: Copy + std::fmt::Debug + Send + 'static {
+    /// Of a record that has met somebody, or not.
+    fn of(met: bool) -> Self;
+    /// It has met somebody.
+    fn note(&mut self);
+    /// Whether it has met somebody, as far as is known.
+    fn has_met(self) -> bool;
+}
+
+impl Noted for () {
+    #[inline(always)]
+    fn of(_: bool) {}
+    #[inline(always)]
+    fn note(&mut self) {}
+    #[inline(always)]
+    fn has_met(self) -> bool {
+        false
+    }
+}
+
+impl Noted for bool {
+    #[inline(always)]
+    fn of(met: bool) -> bool {
+        met
+    }
+    #[inline(always)]
+    fn note(&mut self) {
+        *self = true;
+    }
+    #[inline(always)]
+    fn has_met(self) -> bool {
+        self
+    }
 }
 
 /// Only pairs.
@@ -43,6 +82,7 @@ pub struct FullOuter;
 impl Matching for Inner {
     type Left<'p, L: 'p> = &'p L;
     type Right<'p, R: 'p> = &'p R;
+    type Noted = ();
     const LEFT: bool = false;
     const RIGHT: bool = false;
     #[inline(always)]
@@ -54,6 +94,7 @@ impl Matching for Inner {
 impl Matching for LeftOuter {
     type Left<'p, L: 'p> = &'p L;
     type Right<'p, R: 'p> = Option<&'p R>;
+    type Noted = bool;
     const LEFT: bool = true;
     const RIGHT: bool = false;
     #[inline(always)]
@@ -65,6 +106,7 @@ impl Matching for LeftOuter {
 impl Matching for RightOuter {
     type Left<'p, L: 'p> = Option<&'p L>;
     type Right<'p, R: 'p> = &'p R;
+    type Noted = bool;
     const LEFT: bool = false;
     const RIGHT: bool = true;
     #[inline(always)]
@@ -76,6 +118,7 @@ impl Matching for RightOuter {
 impl Matching for FullOuter {
     type Left<'p, L: 'p> = Option<&'p L>;
     type Right<'p, R: 'p> = Option<&'p R>;
+    type Noted = bool;
     const LEFT: bool = true;
     const RIGHT: bool = true;
     #[inline(always)]

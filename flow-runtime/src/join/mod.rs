@@ -122,6 +122,7 @@
 //! # Ok::<_, flow::Error>(())
 //! ```
 
+mod arrivals;
 pub mod broadcast;
 pub mod interval;
 pub(crate) mod keys;
@@ -130,7 +131,8 @@ mod window;
 
 pub use keys::SameKey;
 pub use matching::{FullOuter, Inner, LeftOuter, Matching, Pair, RightOuter};
-pub use window::{Joined, Met, Pairs, Side, Sides};
+pub(crate) use window::Tables;
+pub use window::{Joined, Met, Rows, Side, Sides, WindowJoin, WindowJoinMut};
 
 #[cfg(test)]
 mod tests;

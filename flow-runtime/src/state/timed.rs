@@ -102,6 +102,13 @@ impl<K: StoredKey, V> Table<K, V> {
         std::hint::black_box(found.sum::<usize>());
     }
 
+    /// Whether there are so many entries, of some size, that they are not all in the nearest caches.
+    #[inline]
+    pub(crate) fn is_large(&self) -> bool {
+        // The shards are of much the same size.
+        self.shards[0].entries.len() >= 1024 / shard::SHARDS
+    }
+
     /// All values with the hashes of their keys. Does not count as a change.
     pub(crate) fn hashed(&self) -> impl Iterator<Item = (u64, &V)> {
         let entries = self.shards.iter().flat_map(|shard| &shard.entries);

@@ -142,9 +142,9 @@ impl<A: Windowing, T, G> Spec<A, T, Incremental<G>> {
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Spec<A, T, C> {
-    pub(super) assigner: A,
+    pub(crate) assigner: A,
     pub(super) trigger: T,
-    pub(super) contents: C,
+    pub(crate) contents: C,
     /// In milliseconds.
     pub(super) lateness: i64,
 }

@@ -49,6 +49,11 @@ impl Interval {
         Ok(())
     }
 
+    /// How far apart the bounds are, in milliseconds.
+    pub(super) fn length(&self) -> u64 {
+        if self.lower > self.upper { 0 } else { self.upper.abs_diff(self.lower) }
+    }
+
     /// The times of right records that a left one meets.
     #[inline(always)]
     pub(super) fn of_left(&self, left: Timestamp) -> (Timestamp, Timestamp) {

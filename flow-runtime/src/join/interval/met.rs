@@ -1,8 +1,8 @@
 //! Records that have met, on their way out.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, slice};
 
-use super::{Arrived, Waiting};
+use super::state::Stamped;
 use crate::{
     join::{Matching, Pair, Side},
     record::Slot,
@@ -12,54 +12,40 @@ use crate::{
 
 /// Pairs of one record, or records of one key that have met nobody.
 #[derive(Debug)]
-pub struct Met<'m, K, L, R, M>(Kind<'m, K, L, R>, std::marker::PhantomData<M>);
-
-#[derive(Debug)]
-enum Kind<'m, K, L, R> {
-    Range(Range<'m, K, L, R>),
-    Alone { key: K, records: VecDeque<(Timestamp, Side<L, R>)>, current: Option<(Timestamp, Side<L, R>)> },
-}
-
-/// A record with those that it meets.
-#[derive(Debug)]
-pub(super) struct Range<'m, K, L, R> {
+pub struct Met<'m, K, L, R, M: Matching> {
     pub(super) key: K,
-    pub(super) waiting: &'m Waiting<L, R>,
-    pub(super) arrived: Arrived,
+    pub(super) who: Who<'m, L, R, M>,
 }
 
-impl<'m, K: StoredKey, L, R, M: Matching> Met<'m, K, L, R, M> {
-    pub(super) fn range(range: Range<'m, K, L, R>) -> Self {
-        Met(Kind::Range(range), std::marker::PhantomData)
-    }
+/// Who has met whom.
+#[derive(Debug)]
+pub(super) enum Who<'m, L, R, M: Matching> {
+    /// A left record these right ones.
+    Left(&'m Stamped<L, M::Noted>, slice::Iter<'m, Stamped<R, M::Noted>>),
+    /// A right record these left ones.
+    Right(slice::Iter<'m, Stamped<L, M::Noted>>, &'m Stamped<R, M::Noted>),
+    /// These nobody.
+    Alone { records: VecDeque<(Timestamp, Side<L, R>)>, current: Option<(Timestamp, Side<L, R>)> },
+}
 
-    pub(super) fn alone(key: K, records: VecDeque<(Timestamp, Side<L, R>)>) -> Self {
-        Met(Kind::Alone { key, records, current: None }, std::marker::PhantomData)
-    }
-
+impl<K: StoredKey, L, R, M: Matching> Met<'_, K, L, R, M> {
     /// The next one.
-    #[inline]
+    #[inline(always)]
     pub fn next_pair(&mut self) -> Option<Pair<'_, K, L, R, M>> {
-        match &mut self.0 {
-            Kind::Range(Range { key, waiting, arrived }) => {
-                let partner = arrived.partners.next()?;
-                let (left, right) = match arrived.side {
-                    Side::Left(()) => (arrived.at, partner),
-                    Side::Right(()) => (partner, arrived.at),
-                };
-                let (left, right) = (waiting.left.get(left)?, waiting.right.get(right)?);
-                let timestamp = left.0.max(right.0);
-                let (left, right) = M::pair(Some(&left.2), Some(&right.2))?;
-                Some(Pair { key: Slot::new(key.clone()), timestamp, left, right })
-            }
-            Kind::Alone { key, records, current } => {
+        let (left, right) = match &mut self.who {
+            Who::Left(left, rights) => (&**left, rights.next()?),
+            Who::Right(lefts, right) => (lefts.next()?, &**right),
+            Who::Alone { records, current } => {
                 let (timestamp, record) = current.insert(records.pop_front()?);
                 let (left, right) = match record {
                     Side::Left(record) => M::pair(Some(record), None),
                     Side::Right(record) => M::pair(None, Some(record)),
                 }?;
-                Some(Pair { key: Slot::new(key.clone()), timestamp: *timestamp, left, right })
+                return Some(Pair { key: Slot::new(self.key.clone()), timestamp: *timestamp, left, right });
             }
-        }
+        };
+        let timestamp = left.time.max(right.time);
+        let (left, right) = M::pair(Some(&left.record), Some(&right.record))?;
+        Some(Pair { key: Slot::new(self.key.clone()), timestamp, left, right })
     }
 }

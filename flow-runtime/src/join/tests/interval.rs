@@ -121,7 +121,7 @@ fn turn<M: OfNumbers>(join: &Join<M>, watermark: Option<i64>) -> Vec<Row> {
 /// Runs the steps on the operator, which restarts in between with another number of subtasks, and on the naive
 /// evaluation.
 fn check<M: OfNumbers>(interval: Interval, matching: M, mut naive: Naive, steps: &[Step]) {
-    let subtask = |table: Keyed<u32, Waiting<i64, i64>>| IntervalJoin::new(interval, matching, table);
+    let subtask = |table: Keyed<u32, Waiting<i64, i64, M>>| IntervalJoin::new(interval, matching, table);
     let mut subtasks: Vec<Join<M>> = vec![subtask(Keyed::empty())];
     let (mut watermark, mut expected, mut late) = (-30, Vec::new(), 0);
     for (number, step) in (0..).zip(steps.iter().chain(&[Step::Watermark { forward: 1000 }])) {

@@ -38,8 +38,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         let mut fetched = 0;
         while let Some((time, lead)) = core.event.pop_until(until) {
             if fetched == 0 {
-                let coming = core.event.coming();
-                let next = &coming[coming.len().saturating_sub(FETCHED)..];
+                let next = core.event.coming(FETCHED);
                 table.fetch(next.iter().map(S::Timing::hash), |state| state.open.len());
                 fetched = next.len() + 1;
             }

@@ -22,12 +22,20 @@ fn groups(parallelism: u32) -> KeyGroups {
 
 /// The tables of the subtasks that go on from a snapshot.
 pub(crate) fn restored<K: StoredKey, V: StateValue>(snapshot: &Bytes, parallelism: u32) -> Vec<Keyed<K, V>> {
-    let subtask = |subtask| {
-        let table = Keyed::empty();
-        table.restore(snapshot, groups(parallelism), subtask as usize).unwrap();
-        table
-    };
-    (0..parallelism).map(subtask).collect()
+    (0..parallelism as usize).map(|subtask| share([snapshot], parallelism, subtask)).collect()
+}
+
+/// The table of a subtask that goes on from the snapshots of others.
+pub(crate) fn share<'s, K: StoredKey, V: StateValue>(
+    snapshots: impl IntoIterator<Item = &'s Bytes>,
+    parallelism: u32,
+    subtask: usize,
+) -> Keyed<K, V> {
+    let table = Keyed::empty();
+    for snapshot in snapshots {
+        table.restore(snapshot, groups(parallelism), subtask).unwrap();
+    }
+    table
 }
 
 /// The subtask of a key.
