@@ -10,12 +10,19 @@ use common::{Bench, check, service, size};
 use diesel::{Connection as _, ExpressionMethods as _, RunQueryDsl as _, SqliteConnection, sql_types};
 use flow::{collection, pipeline, sql, worker};
 use mysql_async::prelude::Queryable as _;
+use tokio_postgres::error::SqlState;
 
 /// How often the loops commit, and the job takes a checkpoint.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Rows of a statement with a parameter for each value: a server takes 65,535 of them.
 const ROWS: usize = 1000;
 const DROP: &str = "DROP TABLE IF EXISTS flow_bench";
+/// Which checkpoints jobs have written and committed: those of an earlier run would tell this one that its rows are
+/// there already. Rows of other jobs stay, of which some may be locked.
+const FORGET: [&str; 2] = [
+    "DELETE FROM flow_ledger WHERE job = 'by_ledger'",
+    "DELETE FROM flow_transactions WHERE job = 'prepared'",
+];
 const CREATE: &str = "CREATE TABLE flow_bench (word VARCHAR(50), n BIGINT)";
 
 fn rows(records: u64) -> impl Iterator<Item = (String, i64)> + Send {
@@ -86,6 +93,13 @@ fn sqlite_by_hand(url: &str, records: u64) {
     }
 }
 
+fn clear_sqlite(url: &str) {
+    let mut connection = SqliteConnection::establish(url).expect("a file");
+    for statement in [DROP, "DROP TABLE IF EXISTS flow_ledger", "VACUUM"] {
+        diesel::sql_query(statement).execute(&mut connection).expect("a statement");
+    }
+}
+
 fn in_sqlite(url: &str) -> u64 {
     let mut connection = SqliteConnection::establish(url).expect("a file");
     let [count, sum] =
@@ -113,6 +127,16 @@ async fn postgres_by_hand(url: &str, records: u64) {
             transaction.execute(&statement, &[&words, &numbers]).await.expect("rows");
         }
         transaction.commit().await.expect("a commit");
+    }
+}
+
+async fn clear_postgres(url: &str) {
+    let client = postgres(url).await;
+    client.batch_execute(DROP).await.expect("no table");
+    for statement in FORGET {
+        if let Err(error) = client.batch_execute(statement).await {
+            assert_eq!(error.code(), Some(&SqlState::UNDEFINED_TABLE), "{error}");
+        }
     }
 }
 
@@ -154,6 +178,18 @@ async fn mariadb_by_hand(url: &str, records: u64) {
     }
 }
 
+async fn clear_mariadb(url: &str) {
+    const NO_SUCH_TABLE: u16 = 1146;
+    let mut connection = mariadb(url).await;
+    connection.query_drop(DROP).await.expect("no table");
+    for statement in FORGET {
+        match connection.query_drop(statement).await {
+            Err(mysql_async::Error::Server(error)) if error.code == NO_SUCH_TABLE => {}
+            result => result.expect("the rows of an earlier run go"),
+        }
+    }
+}
+
 async fn in_mariadb(url: &str) -> u64 {
     let query = "SELECT COUNT(*), CAST(SUM(n) AS UNSIGNED) FROM flow_bench";
     let row: Option<(u64, u64)> = mariadb(url).await.query_first(query).await.expect("a row");
@@ -170,7 +206,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 fn main() {
-    let records = size("FLOW_BENCH_RECORDS", 1_000_000);
+    let records = size("FLOW_BENCH_RECORDS", 4_000_000);
     let file = std::env::temp_dir().join("flow-bench.db").display().to_string();
     let [postgres, mariadb] = ["FLOW_TEST_POSTGRES", "FLOW_TEST_MARIADB"].map(service);
     let mut bench = Bench::new(
@@ -186,33 +222,32 @@ fn main() {
         let url = url.clone();
         move |()| run(&url)
     };
+    let first = |url: &String, run: fn(&str)| {
+        let url = url.clone();
+        move || run(&url)
+    };
     let ledger: fn(&str, u64) = |url, records| flow(url, records, false);
     let prepared: fn(&str, u64) = |url, records| flow(url, records, true);
+    let clear = || first(&file, clear_sqlite);
     bench
         .case("insert, SQLite", records)
-        .checked("floor: by hand", || (), of(&file, sqlite_by_hand), then(&file, in_sqlite))
-        .checked("flow", || (), of(&format!("sqlite:{file}"), ledger), then(&file, in_sqlite));
+        .checked("floor: by hand", clear(), of(&file, sqlite_by_hand), then(&file, in_sqlite))
+        .checked("flow", clear(), of(&format!("sqlite:{file}"), ledger), then(&file, in_sqlite));
+    let clear = || first(&postgres, |url| wait(clear_postgres(url)));
+    let by_hand: fn(&str, u64) = |url, records| wait(postgres_by_hand(url, records));
     let look: fn(&str) -> u64 = |url| wait(in_postgres(url));
     bench
         .case("insert, PostgreSQL", records)
-        .checked(
-            "floor: by hand",
-            || (),
-            of(&postgres, |url, n| wait(postgres_by_hand(url, n))),
-            then(&postgres, look),
-        )
-        .checked("flow", || (), of(&postgres, ledger), then(&postgres, look))
-        .checked("flow, prepared transactions", || (), of(&postgres, prepared), then(&postgres, look));
+        .checked("floor: by hand", clear(), of(&postgres, by_hand), then(&postgres, look))
+        .checked("flow", clear(), of(&postgres, ledger), then(&postgres, look))
+        .checked("flow, prepared transactions", clear(), of(&postgres, prepared), then(&postgres, look));
+    let clear = || first(&mariadb, |url| wait(clear_mariadb(url)));
+    let by_hand: fn(&str, u64) = |url, records| wait(mariadb_by_hand(url, records));
     let look: fn(&str) -> u64 = |url| wait(in_mariadb(url));
     bench
         .case("insert, MariaDB", records)
-        .checked(
-            "floor: by hand",
-            || (),
-            of(&mariadb, |url, n| wait(mariadb_by_hand(url, n))),
-            then(&mariadb, look),
-        )
-        .checked("flow", || (), of(&mariadb, ledger), then(&mariadb, look))
-        .checked("flow, prepared transactions", || (), of(&mariadb, prepared), then(&mariadb, look));
+        .checked("floor: by hand", clear(), of(&mariadb, by_hand), then(&mariadb, look))
+        .checked("flow", clear(), of(&mariadb, ledger), then(&mariadb, look))
+        .checked("flow, prepared transactions", clear(), of(&mariadb, prepared), then(&mariadb, look));
     bench.run();
 }

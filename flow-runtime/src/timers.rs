@@ -221,7 +221,8 @@ impl<T> Index<T> {
         }
     }
 
-    /// Some of those that come next, if nothing overtakes them.
+    /// Some of those that come next, the first of them last, if nothing overtakes them.
+    #[inline]
     pub(crate) fn coming(&self, some: usize) -> &[T] {
         let coming = self.coming.as_ref().map_or(&[][..], |(_, leads)| leads);
         &coming[coming.len().saturating_sub(some)..]

@@ -10,6 +10,9 @@ use super::{
     track::{Found, Tracker},
 };
 
+/// So many entries do not lie in the caches.
+const MANY: usize = 1 << 16;
+
 impl<K: StoredKey, V> Table<K, V> {
     /// The value of `key`, whose hash is given, with the stored key.
     #[inline(always)]
@@ -82,6 +85,21 @@ impl<K: StoredKey, V> Table<K, V> {
         let found =
             entries.find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key)).ok()?;
         Some(FoundEntry { found, marks, tracker: &mut self.tracker, number })
+    }
+
+    /// Lets the processor fetch the entries of these hashes from memory, all at once, if the table is larger than what the
+    /// caches hold. `look` has to look at the value.
+    #[inline]
+    pub(crate) fn fetch(&self, hashes: impl Iterator<Item = u64>, look: impl Fn(&V) -> usize) {
+        if self.shards[0].entries.len() < MANY / shard::SHARDS {
+            return;
+        }
+        // Nothing depends on what is found, so the processor need not wait for it.
+        let found = hashes.filter_map(|hash| {
+            let entry = self.shards[shard::of(hash)].entries.find(hash, |_| true)?;
+            Some(look(&entry.value))
+        });
+        std::hint::black_box(found.sum::<usize>());
     }
 
     /// Whether there are so many entries, of some size, that they are not all in the nearest caches.

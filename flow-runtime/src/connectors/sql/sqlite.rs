@@ -19,8 +19,10 @@ use super::{
     handle::Staged,
     placeholder::Template,
     statement::Statement,
+    table::Table,
     transaction::bind,
     value::Value,
+    work::How,
 };
 
 pub(super) struct Sqlite {
@@ -58,6 +60,12 @@ impl Sqlite {
     pub(super) async fn each_row(&mut self, template: &Template, staged: &Staged) -> Result<(), Fault> {
         let (template, staged) = (template.clone(), staged.clone());
         self.diesel.spawn_blocking(move |c| Ok(run_each(c, &template, &staged))).await?
+    }
+
+    /// Writes rows into a table.
+    pub(super) async fn insert(&mut self, table: &Table, staged: &Staged, how: How) -> Result<(), Fault> {
+        let (table, staged) = (table.clone(), staged.clone());
+        self.diesel.spawn_blocking(move |c| Ok(table.write_blocking(c, &staged, how))).await?
     }
 
     pub(super) async fn commit(&mut self) -> QueryResult<()> {

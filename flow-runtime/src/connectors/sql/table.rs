@@ -1,5 +1,10 @@
 //! Rows into a table.
 
+use std::{iter, ops::Range};
+
+#[cfg(feature = "sqlite")]
+use diesel::{RunQueryDsl as _, SqliteConnection};
+
 use super::{
     buffer::{Columns, RowBuffer},
     connection::Connection,
@@ -212,30 +217,73 @@ impl Table {
     }
 
     async fn write(&self, connection: &mut Connection, staged: &Staged, how: How) -> Result<(), Fault> {
-        let (backend, columns) = (connection.backend(), &staged.columns);
+        #[cfg(feature = "sqlite")]
+        if let Some(sqlite) = connection.as_sqlite() {
+            return sqlite.insert(self, staged, how).await;
+        }
+        let backend = connection.backend();
+        #[cfg_attr(not(feature = "postgres"), allow(unused_mut, reason = "for PostgreSQL alone"))]
+        let mut texts = self.texts(backend, staged);
+        #[cfg(feature = "postgres")]
+        if backend == Backend::Postgres {
+            let there = self.describe(connection).await?;
+            texts.types = self.find(backend, &there, &staged.columns)?;
+        }
+        for chunk in staged.chunks(self.chunk())? {
+            let (first, rows) = chunk?;
+            let order = self.order(&rows, &staged.columns)?;
+            for (span, statement) in batches(&texts, first, &rows, &order, how) {
+                let result = connection.run(statement).await;
+                result.map_err(|error| Fault::at(span, SqlError::from(error)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same without a visit to another thread for each statement, and without copies of the values to take along.
+    #[cfg(feature = "sqlite")]
+    pub(super) fn write_blocking(
+        &self,
+        connection: &mut SqliteConnection,
+        staged: &Staged,
+        how: How,
+    ) -> Result<(), Fault> {
+        let texts = self.texts(Backend::Sqlite, staged);
+        for chunk in staged.chunks(self.chunk())? {
+            let (first, rows) = chunk?;
+            let order = self.order(&rows, &staged.columns)?;
+            for (span, statement) in batches(&texts, first, &rows, &order, how) {
+                let result = statement.execute(connection);
+                result.map_err(|error| Fault::at(span, SqlError::from(error)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn texts(&self, backend: Backend, staged: &Staged) -> Texts {
+        let columns = &staged.columns;
         let upsert = !self.key.is_empty();
-        let texts = Texts {
+        Texts {
+            backend,
             head: head(backend, &self.name, columns),
             tail: if upsert { on_conflict(backend, columns, &self.key) } else { String::new() },
             #[cfg(feature = "postgres")]
-            types: match backend {
-                Backend::Postgres => {
-                    let there = self.describe(connection).await?;
-                    self.find(backend, &there, columns)?
-                }
-                _ => Vec::new(),
-            },
-        };
-        // An upsert must see all rows at once, to find the last of each key.
-        for chunk in staged.chunks(if upsert { usize::MAX } else { CHUNK })? {
-            let (first, rows) = chunk?;
-            let mut order: Vec<usize> = (0..rows.len()).collect();
-            if upsert {
-                self.last_of_each_key(&rows, columns, &mut order)?;
-            }
-            write_rows(connection, &texts, first, &rows, &order, how).await?;
+            types: Vec::new(),
         }
-        Ok(())
+    }
+
+    /// An upsert must see all rows at once, to find the last of each key.
+    fn chunk(&self) -> usize {
+        if self.key.is_empty() { CHUNK } else { usize::MAX }
+    }
+
+    /// The rows to write, in the order in which to do it.
+    fn order(&self, rows: &Rows<'_>, columns: &[String]) -> Result<Vec<usize>, SqlError> {
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        if !self.key.is_empty() {
+            self.last_of_each_key(rows, columns, &mut order)?;
+        }
+        Ok(order)
     }
 
     /// Sorts by key, so that concurrent transactions lock in the same order, and keeps the last row of each: a statement
@@ -278,61 +326,66 @@ impl Table {
 
 /// What is the same for all batches.
 struct Texts {
+    backend: Backend,
     head: String,
     tail: String,
     #[cfg(feature = "postgres")]
     types: Vec<String>,
 }
 
-/// Writes rows in this order. `first` is the index, in the epoch, of the first of `rows`.
-async fn write_rows(
-    connection: &mut Connection,
-    texts: &Texts,
+/// The statements that write rows in this order. `first` is the index, in the epoch, of the first of `rows`. With each
+/// comes where to search on if it fails: one row is told by its place in the epoch, several by theirs in the order of
+/// writing.
+fn batches<'a>(
+    texts: &'a Texts,
     first: usize,
-    rows: &Rows<'_>,
-    order: &[usize],
+    rows: &'a Rows<'a>,
+    order: &'a [usize],
     how: How,
-) -> Result<(), Fault> {
-    let backend = connection.backend();
-    let full = match backend {
+) -> impl Iterator<Item = (Range<usize>, Statement<'a>)> {
+    let full = match texts.backend {
         Backend::Sqlite => (32_766 / rows.width()).clamp(1, BATCH_ROWS),
         // One parameter per column.
         Backend::Postgres => BATCH_ROWS,
         Backend::Mysql => (65_534 / rows.width()).clamp(1, BATCH_ROWS),
     };
     let mut start = 0;
-    while start < order.len() {
+    iter::from_fn(move || {
+        if start == order.len() {
+            return None;
+        }
         let most = match how {
             How::SingleFrom(from) if first + start >= from => 1,
             _ => full,
         };
         let end = batch_end(rows, order, start, most);
         let chosen = &order[start..end];
-        let statement = match backend {
-            #[cfg(feature = "postgres")]
-            Backend::Postgres => Statement::new(super::postgres::insert_parts(
-                &texts.head,
-                &texts.tail,
-                &texts.types,
-                rows,
-                chosen,
-            )),
-            // Only the full size comes again and again.
-            _ => Statement::new(values_parts(&texts.head, &texts.tail, rows, chosen))
-                .keep(chosen.len() == full),
+        let span = match chosen {
+            [row] => first + row..first + row + 1,
+            _ => first + start..first + end,
         };
-        connection.run(statement).await.map_err(|error| {
-            // One row is told by its place in the epoch, several by theirs in the order of writing: that is where the
-            // search goes on.
-            let span = match chosen {
-                [row] => first + row..first + row + 1,
-                _ => first + start..first + end,
-            };
-            Fault::at(span, SqlError::from(error))
-        })?;
         start = end;
+        Some((span, statement(texts, rows, chosen, chosen.len() == full)))
+    })
+}
+
+fn statement<'a>(texts: &'a Texts, rows: &'a Rows<'a>, chosen: &'a [usize], full: bool) -> Statement<'a> {
+    match texts.backend {
+        #[cfg(feature = "postgres")]
+        Backend::Postgres => Statement::new(super::postgres::insert_parts(
+            &texts.head,
+            &texts.tail,
+            &texts.types,
+            rows,
+            chosen,
+        )),
+        #[cfg(any(feature = "sqlite", feature = "mysql"))]
+        // Only the full size comes again and again.
+        _ => Statement::new(vec![Part::sql(&texts.head), Part::Rows(rows, chosen), Part::sql(&texts.tail)])
+            .keep(full),
+        #[cfg(not(any(feature = "sqlite", feature = "mysql")))]
+        _ => unreachable!("no connection to it could be opened"),
     }
-    Ok(())
 }
 
 fn split(table: &str) -> (Option<&str>, &str) {
@@ -355,26 +408,11 @@ fn batch_end(rows: &Rows<'_>, order: &[usize], start: usize, most: usize) -> usi
     end
 }
 
-/// `.. VALUES (?, ?), (?, ?) ..`
-fn values_parts<'a>(head: &'a str, tail: &'a str, rows: &Rows<'a>, chosen: &[usize]) -> Vec<Part<'a>> {
-    let mut parts = vec![Part::sql(head)];
-    let mut before = " VALUES (";
-    for &row in chosen {
-        for &value in rows.row(row) {
-            parts.push(Part::sql(before));
-            parts.push(Part::Param(value));
-            before = ", ";
-        }
-        before = "), (";
-    }
-    parts.push(Part::sql(")"));
-    parts.push(Part::sql(tail));
-    parts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "sqlite")]
+    use diesel::sqlite::Sqlite;
 
     fn table(key: &[&str]) -> Table {
         Table { name: "t".into(), columns: None, key: key.iter().map(|&k| k.to_owned()).collect() }
@@ -413,22 +451,27 @@ mod tests {
         assert_eq!(batch_end(&rows, &order, 0, 1), 1);
     }
 
+    #[cfg(feature = "sqlite")]
     #[test]
+    #[allow(clippy::field_reassign_with_default, reason = "its other fields are private")]
     fn values_are_parameters() {
         let mut data = Vec::new();
-        for n in 0..4 {
+        for n in 0..6 {
             Value::Int(n).encode(&mut data);
         }
-        let rows = Rows::decode(&mut &data[..], 2, 2).unwrap();
-        let text: String = values_parts("INSERT", " TAIL", &rows, &[0, 1])
-            .iter()
-            .map(|part| match part {
-                Part::Sql(sql) => sql.to_string(),
-                Part::Param(value) => format!("{value:?}"),
-                #[cfg(feature = "postgres")]
-                Part::Column(_) => panic!("a column"),
-            })
-            .collect();
-        assert_eq!(text, "INSERT VALUES (Int(0), Int(1)), (Int(2), Int(3)) TAIL");
+        let rows = Rows::decode(&mut &data[..], 3, 2).unwrap();
+        let mut staged = Staged::default();
+        staged.columns = vec!["a".into(), "b".into()];
+        let texts = table(&[]).texts(Backend::Sqlite, &staged);
+        let shown = |how| -> Vec<_> {
+            let batches = batches(&texts, 10, &rows, &[0, 2], how);
+            batches
+                .map(|(span, statement)| (span, diesel::debug_query::<Sqlite, _>(&statement).to_string()))
+                .collect()
+        };
+        let all = r#"INSERT INTO "t" ("a", "b") VALUES (?, ?), (?, ?) -- binds: [0, 1, 4, 5]"#;
+        assert_eq!(shown(How::Batched), [(10..12, all.to_owned())]);
+        let one = |binds: &str| format!(r#"INSERT INTO "t" ("a", "b") VALUES (?, ?) -- binds: [{binds}]"#);
+        assert_eq!(shown(How::SingleFrom(0)), [(10..11, one("0, 1")), (12..13, one("4, 5"))]);
     }
 }

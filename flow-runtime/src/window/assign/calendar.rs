@@ -157,7 +157,7 @@ impl Unit {
 }
 
 impl Windowing for Calendar {
-    over_time!();
+    over_time!(TilingEventTime);
 
     fn check(&self) -> Result<(), BoxError> {
         match &self.zone {

@@ -66,7 +66,7 @@ pub(super) fn check_size(size: i64, step: i64, offset: i64) -> Result<(), BoxErr
 }
 
 impl Windowing for Tumbling {
-    over_time!();
+    over_time!(TilingEventTime);
 
     const TILES: bool = true;
 

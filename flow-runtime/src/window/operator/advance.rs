@@ -5,8 +5,11 @@ use crate::{
     error::BoxError,
     state::StoredKey,
     time::{Timestamp, Watermark},
-    window::{Definition, Windowing},
+    window::{Definition, Windowing, state::List},
 };
+
+/// How many entries are fetched from memory at a time.
+const FETCHED: usize = 16;
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     /// The watermark has come so far: windows whose end it has passed fire, in the order of their timers, and those
@@ -28,15 +31,26 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     /// # Errors
     /// Those of the user's functions.
     pub fn advance_some(&mut self, watermark: Watermark, limit: usize) -> Result<bool, BoxError> {
-        self.index_all();
         let (core, table) = (&mut *self.core, &mut *self.table);
+        core.index_all(table);
         core.set_watermark(core.firing.watermark.max(watermark));
         let until = core.firing.watermark.timestamp();
+        let mut fetched = 0;
         while let Some((time, lead)) = core.event.pop_until(until) {
+            if fetched == 0 {
+                let next = core.event.coming(FETCHED);
+                table.fetch(next.iter().map(S::Timing::hash), |state| state.open.len());
+                fetched = next.len() + 1;
+            }
+            fetched -= 1;
             S::Timing::due(core, table, time, lead)?;
             if core.firing.fired.len() >= limit {
-                return Ok(core.event.first().is_some_and(|first| first <= until));
+                let next = core.event.first().into_iter().chain(core.over.first()).min();
+                return Ok(next.is_some_and(|next| next <= until));
             }
+        }
+        while let Some((time, lead)) = core.over.pop_until(until) {
+            S::Timing::over(core, table, time, lead);
         }
         Ok(false)
     }
@@ -73,8 +87,8 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
 
     /// Fires what triggers have asked for at times of the clock.
     fn fire_by_clock(&mut self, until: Timestamp) -> Result<(), BoxError> {
-        self.index_all();
         let (core, table) = (&mut *self.core, &mut *self.table);
+        core.index_all(table);
         while let Some((time, lead)) = core.processing.pop_until(until) {
             S::Timing::due_by_clock(core, table, time, lead)?;
         }
@@ -85,20 +99,8 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     /// early.
     #[must_use]
     pub fn next_processing_timer(&mut self) -> Option<Timestamp> {
-        self.index_all();
+        self.core.index_all(&self.table);
         let by_clock = self.core.event.first().filter(|_| <S::Assigner as Windowing>::BY_CLOCK);
         self.core.processing.first().into_iter().chain(by_clock).min()
-    }
-
-    /// Makes the indices of what has been restored.
-    #[inline]
-    fn index_all(&mut self) {
-        if !self.core.indexed {
-            let core = &mut *self.core;
-            core.indexed = true;
-            for (hash, state) in self.table.hashed() {
-                S::Timing::index_all(core, state, hash);
-            }
-        }
     }
 }

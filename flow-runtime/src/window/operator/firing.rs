@@ -8,7 +8,10 @@ use crate::{
     state::StoredKey,
     time::{Timestamp, Watermark},
     window::{
-        Bounds, Definition, Windowing, contents::Contents, operator::timing::Moment, state::Open,
+        Bounds, Definition, Windowing,
+        contents::Contents,
+        operator::timing::{Moment, Timing},
+        state::List,
         trigger::TriggerResult,
     },
 };
@@ -98,13 +101,14 @@ impl<K: StoredKey, W: Bounds, R> Firing<K, W, R> {
         result: TriggerResult,
         contents: &S::Contents,
         key: &K,
-        open: &mut Open<W, S::Held, S::Timing>,
+        open: &mut <S::Timing as Timing>::Open<W, S::Held>,
+        at: usize,
     ) -> Result<(), BoxError>
     where
         S: Definition<K, In, Window = W, Output = R>,
     {
         if result != TriggerResult::Continue {
-            self.apply_some::<In, S>(result, contents, key, open)?;
+            self.apply_some::<In, S>(result, contents, key, open, at)?;
         }
         Ok(())
     }
@@ -115,18 +119,19 @@ impl<K: StoredKey, W: Bounds, R> Firing<K, W, R> {
         result: TriggerResult,
         contents: &S::Contents,
         key: &K,
-        open: &mut Open<W, S::Held, S::Timing>,
+        open: &mut <S::Timing as Timing>::Open<W, S::Held>,
+        at: usize,
     ) -> Result<(), BoxError>
     where
         S: Definition<K, In, Window = W, Output = R>,
     {
         if result.fires()
-            && let Some(held) = &mut open.held
+            && let (Some(window), Some(held)) = (open.window(at), open.held_mut(at))
         {
-            self.emit::<In, S>(contents, key, open.window, held)?;
+            self.emit::<In, S>(contents, key, window, held)?;
         }
         if result.purges() {
-            open.held = None;
+            open.set_held(at, None);
         }
         Ok(())
     }

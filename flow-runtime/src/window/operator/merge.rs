@@ -11,7 +11,7 @@ use crate::{
     window::{
         Assigner, Bounds, Definition,
         contents::Contents,
-        state::{Few, Open},
+        state::{List, Open},
         timing::{Timing, Triggering},
     },
 };
@@ -32,7 +32,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         // A record that would be late alone may belong to a session that is not over; otherwise it changes nothing.
         if core.firing.is_over::<S::Assigner>(&window) {
             let session = table.get(hash, key).map_or(window, |state| {
-                cover(joined::<K, In, S>(state, &window, watermark), &state.open, window)
+                cover::<K, In, S>(joined::<K, In, S>(state, &window, watermark), state, window)
             });
             if core.firing.is_over::<S::Assigner>(&session) {
                 return Ok(Some(core.late(record)));
@@ -41,13 +41,13 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
         // Nearly all records are in the session that is open, and perhaps prolong it.
         if S::Timing::AT_THE_END
-            && let Few::One(open) = &mut state.open
-            && open.window.touches(&window)
-            && !watermark.has_passed(open.window.max_timestamp())
-            && let Some(held) = &mut open.held
+            && let Some((open, Some(held))) = state.open.only()
+            && open.touches(&window)
+            && !watermark.has_passed(open.max_timestamp())
         {
-            open.window = open.window.cover(&window);
             core.definition.spec().contents.add(held, record, timestamp)?;
+            // Whether it prolongs the session cannot be foretold, so nothing branches on it.
+            state.open.set_window(0, open.cover(&window));
             return Ok(None);
         }
         core.put_into_session(key, state, hash, window, timestamp, record)?;
@@ -55,11 +55,18 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     }
 }
 
+/// A session that is open.
+type OpenOf<K, In, S> = Open<
+    <S as Definition<K, In>>::Window,
+    <S as Definition<K, In>>::Held,
+    <<S as Definition<K, In>>::Timing as Timing>::OfWindow,
+>;
+
 /// Whether an open session and a new one are the same activity. A session that has been purged when the watermark
 /// passed its end is closed for good, and is there for its trigger's state only.
-fn joins<W: Bounds, H, T: Timing>(open: &Open<W, H, T>, window: &W, watermark: Watermark) -> bool {
-    let closed = open.held.is_none() && watermark.has_passed(open.window.max_timestamp());
-    open.window.touches(window) && (!closed || open.window == *window)
+fn joins<W: Bounds>(open: &W, holds: bool, window: &W, watermark: Watermark) -> bool {
+    let closed = !holds && watermark.has_passed(open.max_timestamp());
+    open.touches(window) && (!closed || open == window)
 }
 
 /// The places of the sessions that a record joins which is alone in `window`, from the last to the first.
@@ -69,21 +76,19 @@ fn joined<K, In, S: Definition<K, In>>(
     watermark: Watermark,
 ) -> impl Iterator<Item = usize> {
     let end = window.span().end;
-    let places = 0..state.open.partition_point(|open| open.window.span().start <= end);
-    let near = places.rev().take_while(|at| {
-        let open = &state.open[*at];
-        open.held.is_none() || open.window.touches(window)
-    });
-    near.filter(move |at| joins(&state.open[*at], window, watermark))
+    let places = (0..state.open.partition_point(|open| open.span().start <= end)).rev();
+    let open = places.filter_map(|at| Some((at, state.open.window(at)?, state.open.held(at).is_some())));
+    let near = open.take_while(|(_, open, holds)| !holds || open.touches(window));
+    near.filter(move |(_, open, holds)| joins(open, *holds, window, watermark)).map(|(at, ..)| at)
 }
 
 /// The session of these and one more.
-fn cover<W: Bounds, H, T: Timing>(
+fn cover<K, In, S: Definition<K, In>>(
     joined: impl Iterator<Item = usize>,
-    open: &Few<Open<W, H, T>>,
-    window: W,
-) -> W {
-    joined.fold(window, |session, at| session.cover(&open[at].window))
+    state: &StateOf<K, In, S>,
+    window: S::Window,
+) -> S::Window {
+    joined.filter_map(|at| state.open.window(at)).fold(window, |session, open| session.cover(&open))
 }
 
 impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
@@ -98,7 +103,7 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
         record: In,
     ) -> Result<(), BoxError> {
         let watermark = self.firing.watermark;
-        let session = cover(joined::<K, In, S>(state, &window, watermark), &state.open, window);
+        let session = cover::<K, In, S>(joined::<K, In, S>(state, &window, watermark), state, window);
         let two = {
             let mut places = joined::<K, In, S>(state, &window, watermark);
             (places.next(), places.next())
@@ -120,7 +125,7 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     fn merge(
         &mut self,
         session: S::Window,
-        mut sessions: Vec<Open<S::Window, S::Held, S::Timing>>,
+        mut sessions: Vec<OpenOf<K, In, S>>,
         state: &mut StateOf<K, In, S>,
     ) -> Result<(), BoxError> {
         let contents = &self.definition.spec().contents;
@@ -141,17 +146,17 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
 
     /// Makes a session longer, if it is not so long already.
     fn prolong(&mut self, session: S::Window, at: usize, state: &mut StateOf<K, In, S>) {
-        if state.open[at].window == session {
+        if state.open.window(at) == Some(session) {
             return;
         }
         // Sessions do not pass each other, but may pass closed ones.
-        let passes = at > 0 && state.open[at - 1].window >= session
-            || state.open.get(at + 1).is_some_and(|next| next.window <= session);
+        let before = at.checked_sub(1).and_then(|before| state.open.window(before));
+        let passes = before.is_some_and(|before| before >= session)
+            || state.open.window(at + 1).is_some_and(|next| next <= session);
         if !passes {
             let (trigger, moment) = (&self.definition.spec().trigger, self.firing.moment());
-            let open = &mut state.open[at];
-            open.window = session;
-            trigger.on_merge(&session, Vec::new(), &mut open.timing, moment);
+            state.open.set_window(at, session);
+            state.open.with(at, |session, of| trigger.on_merge(session, Vec::new(), of, moment));
         } else if let Some(mut open) = state.open.remove(at) {
             open.window = session;
             self.put_back(open, Vec::new(), state);
@@ -161,16 +166,20 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     /// Puts a session back, and tells the trigger.
     fn put_back(
         &mut self,
-        mut session: Open<S::Window, S::Held, S::Timing>,
+        mut session: OpenOf<K, In, S>,
         others: Vec<<S::Timing as Timing>::TriggerState>,
         state: &mut StateOf<K, In, S>,
     ) {
         let (trigger, moment) = (&self.definition.spec().trigger, self.firing.moment());
         trigger.on_merge(&session.window, others, &mut session.timing, moment);
-        match state.find(&session.window) {
+        let at = match state.find(&session.window) {
             // One that was closed for good, by a purge.
-            Ok(at) => state.open[at] = session,
-            Err(at) => state.open.insert(at, session),
-        }
+            Ok(at) => {
+                state.open.remove(at);
+                at
+            }
+            Err(at) => at,
+        };
+        state.open.insert(at, session);
     }
 }

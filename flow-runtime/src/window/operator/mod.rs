@@ -79,13 +79,15 @@ pub struct Core<K: StoredKey, In, S: Definition<K, In>> {
     slices: Option<Slices>,
     /// Whether each time is in one window, of which no trigger sees the records.
     tiles: bool,
-    /// The window or slice of the last record, which is nearly always that of the next one, as long as the watermark
-    /// has not passed its end.
-    recent: Window,
+    /// The windows or slices of the last records, which are nearly always those of the next ones, as long as the
+    /// watermark has not passed their end. There are two, since records that are out of order go back and forth.
+    recent: [Recent; 2],
     firing: Firing<K, S::Window, S::Output>,
     /// By event time and by the clock.
     event: Index<LeadOf<K, In, S>>,
     processing: Index<LeadOf<K, In, S>>,
+    /// By event time: when windows are over that have fired and take late records.
+    over: Index<LeadOf<K, In, S>>,
     /// Whether the indices know all of the state: not at first, since it may have been restored.
     indexed: bool,
     records: PhantomData<In>,
@@ -110,15 +112,16 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
             && slices.map_or(<S::Assigner as Windowing>::TILES, |slices| slices.are_windows());
         let slices = slices.filter(|_| shared && !tiles);
         let firing = Firing::new(spec.lateness);
-        let (event, processing) = (Index::default(), Index::default());
+        let (event, processing, over) = (Index::default(), Index::default(), Index::default());
         let core = Core {
             definition,
             slices,
             tiles,
-            recent: NO_WINDOW,
+            recent: [Recent::NONE; 2],
             firing,
             event,
             processing,
+            over,
             indexed: false,
             records: PhantomData,
         };
@@ -189,14 +192,40 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
     }
 }
 
-/// A window that contains no time.
-const NO_WINDOW: Window = Window::of_millis(0, 0);
+/// A window, so that one comparison tells whether a time is in it.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    start: i64,
+    length: u64,
+}
+
+impl Recent {
+    /// Contains no time.
+    const NONE: Recent = Recent { start: 0, length: 0 };
+
+    fn new(Window { start, end }: Window) -> Self {
+        let (start, end) = (start.as_millis(), end.as_millis());
+        Recent { start, length: end.wrapping_sub(start).cast_unsigned() }
+    }
+
+    #[inline(always)]
+    fn contains(self, time: Timestamp) -> bool {
+        time.as_millis().wrapping_sub(self.start).cast_unsigned() < self.length
+    }
+
+    #[inline(always)]
+    fn window(self) -> Window {
+        Window::of_millis(self.start, self.start.wrapping_add(self.length.cast_signed()))
+    }
+}
 
 impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     fn set_watermark(&mut self, watermark: Watermark) {
         self.firing.watermark = watermark;
-        if watermark.has_passed(self.recent.max_timestamp()) {
-            self.recent = NO_WINDOW;
+        for recent in &mut self.recent {
+            if watermark.has_passed(recent.window().max_timestamp()) {
+                *recent = Recent::NONE;
+            }
         }
     }
 
@@ -204,7 +233,27 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     #[inline(always)]
     fn set_recent(&mut self, window: Window) {
         if !self.firing.watermark.has_passed(window.max_timestamp()) {
-            self.recent = window;
+            self.recent = [Recent::new(window), self.recent[0]];
+        }
+    }
+
+    /// The window or slice of a time, if it is one of the recent ones.
+    #[inline(always)]
+    fn recent(&self, time: Timestamp) -> Option<Window> {
+        let [newer, older] = &self.recent;
+        // Which of the two it is cannot be foretold, so nothing branches on it.
+        let (in_newer, in_older) = (newer.contains(time), older.contains(time));
+        (in_newer | in_older).then(|| self.recent[usize::from(in_older)].window())
+    }
+
+    /// Makes the indices of what has been restored.
+    #[inline]
+    fn index_all(&mut self, table: &Table<K, StateOf<K, In, S>>) {
+        if !self.indexed {
+            self.indexed = true;
+            for (hash, state) in table.hashed() {
+                S::Timing::index_all(self, state, hash);
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     window::{
         Assigner, Bounds, Definition, Windowing,
         contents::Contents,
-        state::{Few, Open},
+        state::{List, Open},
         timing::{Timing, Triggering},
         trigger::TriggerResult,
     },
@@ -23,18 +23,22 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         record: In,
     ) -> Result<Option<In>, BoxError> {
         let (core, table) = (&mut *self.core, &mut *self.table);
-        if core.tiles && core.recent.contains(timestamp) {
-            let window = S::Window::spanning(core.recent);
+        if core.tiles
+            && let Some(recent) = core.recent(timestamp)
+        {
+            let window = S::Window::spanning(recent);
             let hash = hash(key);
             let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
             // With the default trigger nothing happens before the end of a window, except at its first record.
-            if let Some(held) = state.newest(window) {
+            if let Some(held) = state.open.near(&window) {
                 core.definition.spec().contents.add(held, record, timestamp)?;
             } else {
                 core.put(key, state, hash, window, timestamp, record)?;
             }
             return Ok(None);
         }
+        // Before the first window is opened, so that the index leads to each once.
+        core.index_all(table);
         let mut assigned = core.definition.spec().assigner.assign(&record, timestamp);
         let Some(mut window) = core.next_in_time(&mut assigned) else {
             return Ok(core.not_in_time(timestamp, record));
@@ -59,10 +63,11 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     /// A global window is never over: the key goes when there is nothing to remember of it.
     #[cold]
     fn forget(&mut self, hash: u64) {
-        let says_nothing = |open: &Open<S::Window, S::Held, S::Timing>| {
-            open.held.is_none() && <S::Trigger as Triggering<In, S::Window>>::says_nothing(&open.timing)
+        let says_nothing = |state: &StateOf<K, In, S>, at| {
+            state.open.held(at).is_none()
+                && state.open.of(at).is_none_or(<S::Trigger as Triggering<In, S::Window>>::says_nothing)
         };
-        self.table.remove_found(hash, |state| state.open.iter().all(says_nothing));
+        self.table.remove_found(hash, |state| (0..state.open.len()).all(|at| says_nothing(state, at)));
     }
 }
 
@@ -97,40 +102,77 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
         timestamp: Timestamp,
         record: In,
     ) -> Result<TriggerResult, BoxError> {
-        let spec = self.definition.spec();
         let passed = self.firing.watermark.has_passed(window.max_timestamp());
-        if S::Timing::AT_THE_END && !passed && state.open.is_empty() {
-            // The first record of a key, or of its next window when all others are over.
-            let held = Some(spec.contents.first(record, timestamp)?);
-            state.open = Few::One(Open { window, held, timing: Default::default() });
-            S::Timing::index(self, state, 0, hash);
-            return Ok(TriggerResult::Continue);
-        }
-        let at = state.open(window);
-        let open = &mut state.open[at];
-        // With the default trigger nothing happens before the end of a window, and its timer is set with its first
-        // record. A session may have become longer.
-        if S::Timing::AT_THE_END
+        // With the default trigger nothing happens before the end of a window.
+        let silent = S::Timing::AT_THE_END && !passed;
+        let at = match state.find(&window) {
+            Ok(at) => at,
+            Err(at) => return self.open(key, state, hash, at, window, timestamp, record, silent),
+        };
+        let spec = self.definition.spec();
+        // The timer was set with the first record. A session may have become longer.
+        if silent
             && !<S::Assigner as Windowing>::MERGING
-            && !passed
-            && let Some(held) = &mut open.held
+            && let Some(held) = state.open.held_mut(at)
         {
             spec.contents.add(held, record, timestamp)?;
             return Ok(TriggerResult::Continue);
         }
         let moment = self.firing.moment();
-        let result = spec.trigger.on_element(&record, timestamp, &open.window, &mut open.timing, moment);
-        match &mut open.held {
+        let asked =
+            state.open.with(at, |window, of| spec.trigger.on_element(&record, timestamp, window, of, moment));
+        match state.open.held_mut(at) {
             Some(held) => spec.contents.add(held, record, timestamp)?,
-            none => *none = Some(spec.contents.first(record, timestamp)?),
+            None => state.open.set_held(at, Some(spec.contents.first(record, timestamp)?)),
         }
-        if result != TriggerResult::Continue {
-            if result.fires() && passed {
-                self.firing.counters.late_fired += 1;
-            }
-            self.firing.apply::<In, S>(result, &spec.contents, key, open)?;
-        }
-        S::Timing::index(self, state, at, hash);
+        let result = asked.unwrap_or(TriggerResult::Continue);
+        self.decided(result, key, state, at, passed)?;
+        S::Timing::index(self, state, at, hash, false);
         Ok(result)
+    }
+
+    /// Opens a window with its first record.
+    #[allow(clippy::too_many_arguments, reason = "the rest of `put`, apart from it for its size")]
+    fn open(
+        &mut self,
+        key: &K,
+        state: &mut StateOf<K, In, S>,
+        hash: u64,
+        at: usize,
+        window: S::Window,
+        timestamp: Timestamp,
+        record: In,
+        silent: bool,
+    ) -> Result<TriggerResult, BoxError> {
+        let (spec, moment) = (self.definition.spec(), self.firing.moment());
+        let mut timing = Default::default();
+        let result = match silent {
+            true => TriggerResult::Continue,
+            false => spec.trigger.on_element(&record, timestamp, &window, &mut timing, moment),
+        };
+        let held = Some(spec.contents.first(record, timestamp)?);
+        state.open.insert(at, Open { window, held, timing });
+        self.decided(result, key, state, at, moment.watermark.has_passed(window.max_timestamp()))?;
+        S::Timing::index(self, state, at, hash, true);
+        Ok(result)
+    }
+
+    /// Does what the trigger decided at a record.
+    #[inline(always)]
+    fn decided(
+        &mut self,
+        result: TriggerResult,
+        key: &K,
+        state: &mut StateOf<K, In, S>,
+        at: usize,
+        passed: bool,
+    ) -> Result<(), BoxError> {
+        if result == TriggerResult::Continue {
+            return Ok(());
+        }
+        if result.fires() && passed {
+            self.firing.counters.late_fired += 1;
+        }
+        self.firing.apply::<In, S>(result, &self.definition.spec().contents, key, &mut state.open, at)
     }
 }

@@ -13,6 +13,7 @@ use crate::{
         Bounds, Definition, Window,
         assign::Slices,
         contents::Contents,
+        state::{List, Open},
         timing::{OfKey, Timing},
     },
 };
@@ -28,15 +29,15 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     ) -> Result<Option<In>, BoxError> {
         let (core, table) = (&mut *self.core, &mut *self.table);
         let hash = hash(key);
-        if core.recent.contains(timestamp) {
-            let slice = S::Window::spanning(core.recent);
+        if let Some(recent) = core.recent(timestamp) {
+            let slice = S::Window::spanning(recent);
             let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
             // Nearly all records come to a slice that is there.
-            if let Some(held) = state.newest(slice) {
+            if let Some(held) = state.open.near(&slice) {
                 core.definition.spec().contents.add(held, record, timestamp)?;
                 return Ok(None);
             }
-            core.put_into_slice(slices, key, state, hash, core.recent, timestamp, record)?;
+            core.put_into_slice(slices, key, state, hash, recent, timestamp, record)?;
             return Ok(None);
         }
         let slice = slices.slice(timestamp);
@@ -72,23 +73,25 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
         record: In,
     ) -> Result<(), BoxError> {
         let watermark = self.firing.watermark.timestamp();
-        let at = state.open(S::Window::spanning(slice));
+        let window = S::Window::spanning(slice);
         let contents = &self.definition.spec().contents;
-        let new = match &mut state.open[at].held {
-            Some(held) => {
-                contents.add(held, record, timestamp)?;
-                false
+        let found = state.find(&window);
+        match found {
+            Ok(at) => {
+                if let Some(held) = state.open.held_mut(at) {
+                    contents.add(held, record, timestamp)?;
+                }
             }
-            none => {
-                *none = Some(contents.first(record, timestamp)?);
-                true
+            Err(at) => {
+                let held = Some(contents.first(record, timestamp)?);
+                state.open.insert(at, Open { window, held, timing: Default::default() });
             }
-        };
+        }
         if slice.max_timestamp() <= watermark {
             self.fire_late(slices, key, state, slice, watermark)?;
         }
         // The windows of a slice are known since its first record: the first one after the watermark fires.
-        if new {
+        if found.is_err() {
             if let Some(first) = slices.first_after(slice, watermark) {
                 let first = first.max_timestamp();
                 if state.timing.next().is_none_or(|next| first < next) {
@@ -122,7 +125,7 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     /// When a key has to be looked at next.
     #[inline(always)]
     pub(super) fn next_of_slices(&self, slices: Slices, state: &StateOf<K, In, S>) -> Option<Timestamp> {
-        let over = state.open.first().map(|slice| self.slice_over_at(slices, slice.window));
+        let over = state.open.first().map(|slice| self.slice_over_at(slices, slice));
         state.timing.next().into_iter().chain(over).min()
     }
 
@@ -136,13 +139,12 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     /// The result of a window, of its slices.
     fn fire_slices(&mut self, key: &K, state: &StateOf<K, In, S>, window: Window) -> Result<(), BoxError> {
         let contents = &self.definition.spec().contents;
-        let from = state.open.partition_point(|slice| slice.window.span().start < window.start);
+        let from = state.open.partition_point(|slice| slice.span().start < window.start);
         let mut held = state
             .open
-            .iter()
-            .skip(from)
-            .take_while(|slice| slice.window.span().start < window.end)
-            .filter_map(|slice| slice.held.as_ref());
+            .holding(from)
+            .take_while(|(slice, _)| slice.span().start < window.end)
+            .map(|(_, held)| held);
         let Some(first) = held.next() else { return Ok(()) };
         let mut all = first.clone();
         for held in held {
@@ -163,12 +165,12 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
             let window = slices.window_until(next);
             self.fire_slices(key, state, window)?;
             // The first slice that has another window to come has the earliest.
-            let from = state.open.partition_point(|slice| slice.window.span().start < window.start);
-            let mut left = state.open.iter().skip(from);
-            let next = left.find_map(|slice| slices.first_after(slice.window.span(), next));
+            let from = state.open.partition_point(|slice| slice.span().start < window.start);
+            let mut left = state.open.holding(from);
+            let next = left.find_map(|(slice, _)| slices.first_after(slice.span(), next));
             state.timing.set_next(next.map(|window| window.max_timestamp()));
         }
-        while state.open.first().is_some_and(|slice| self.slice_over_at(slices, slice.window) <= time) {
+        while state.open.first().is_some_and(|slice| self.slice_over_at(slices, slice) <= time) {
             state.open.remove(0);
         }
         Ok(())

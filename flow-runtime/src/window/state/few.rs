@@ -1,4 +1,5 @@
-//! A list that nearly always has one element, which is in place then: the entry of a key holds its window itself.
+//! A list that nearly always has one element, which is in place then: the entry of a key holds its window itself, with what
+//! its trigger remembers.
 //!
 //! Elements are in order, and mostly leave at the front and come at the back; where there are many, they are found by
 //! bisection.
@@ -9,8 +10,11 @@ use std::{
     slice,
 };
 
-#[derive(Clone, Debug)]
-pub(in crate::window) enum Few<T> {
+use super::{List, Open};
+
+#[derive(Clone, Debug, Default)]
+pub enum Few<T> {
+    #[default]
     None,
     One(T),
     /// Boxed, so that one element decides the size.
@@ -43,16 +47,11 @@ impl<T> Few<T> {
     }
 
     #[inline(always)]
-    pub(in crate::window) fn first(&self) -> Option<&T> {
-        self.get(0)
-    }
-
-    #[inline(always)]
-    pub(in crate::window) fn last(&self) -> Option<&T> {
+    pub(in crate::window) fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         match self {
             Few::None => None,
-            Few::One(value) => Some(value),
-            Few::Many(values) => values.back(),
+            Few::One(value) => (at == 0).then_some(value),
+            Few::Many(values) => values.get_mut(at),
         }
     }
 
@@ -73,20 +72,6 @@ impl<T> Few<T> {
             Few::One(value) => usize::from(is(value)),
             Few::Many(values) => values.partition_point(is),
         }
-    }
-
-    fn parts(&self) -> (&[T], &[T]) {
-        match self {
-            Few::None => (&[], &[]),
-            Few::One(value) => (slice::from_ref(value), &[]),
-            Few::Many(values) => values.as_slices(),
-        }
-    }
-
-    #[inline]
-    pub(in crate::window) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
-        let (front, back) = self.parts();
-        front.iter().chain(back)
     }
 
     pub(in crate::window) fn insert(&mut self, at: usize, value: T) {
@@ -121,15 +106,6 @@ impl<T> Few<T> {
     }
 }
 
-impl<T> From<Vec<T>> for Few<T> {
-    fn from(mut values: Vec<T>) -> Self {
-        if values.len() > 1 {
-            return Few::Many(Box::new(values.into()));
-        }
-        values.pop().map_or(Few::None, Few::One)
-    }
-}
-
 impl<T> Index<usize> for Few<T> {
     type Output = T;
     #[inline(always)]
@@ -153,21 +129,97 @@ impl<T> IndexMut<usize> for Few<T> {
     }
 }
 
+impl<W, H, O> List<W, H, O> for Few<Open<W, H, O>>
+where
+    W: Copy + PartialEq + Send,
+    H: Clone + Send,
+    O: Clone + Send,
+{
+    #[inline(always)]
+    fn len(&self) -> usize {
+        Few::len(self)
+    }
+
+    #[inline(always)]
+    fn window(&self, at: usize) -> Option<W> {
+        self.get(at).map(|open| open.window)
+    }
+
+    #[inline(always)]
+    fn held(&self, at: usize) -> Option<&H> {
+        self.get(at)?.held.as_ref()
+    }
+
+    #[inline(always)]
+    fn held_mut(&mut self, at: usize) -> Option<&mut H> {
+        self.get_mut(at)?.held.as_mut()
+    }
+
+    #[inline(always)]
+    fn near(&mut self, window: &W) -> Option<&mut H> {
+        self.last_mut().filter(|last| last.window == *window)?.held.as_mut()
+    }
+
+    #[inline(always)]
+    fn only(&mut self) -> Option<(W, Option<&mut H>)> {
+        match self {
+            Few::One(open) => Some((open.window, open.held.as_mut())),
+            _ => None,
+        }
+    }
+
+    fn of(&self, at: usize) -> Option<&O> {
+        self.get(at).map(|open| &open.timing)
+    }
+
+    #[inline(always)]
+    fn with<R>(&mut self, at: usize, something: impl FnOnce(&W, &mut O) -> R) -> Option<R> {
+        self.get_mut(at).map(|Open { window, timing, .. }| something(window, timing))
+    }
+
+    fn set_held(&mut self, at: usize, held: Option<H>) {
+        if let Some(open) = self.get_mut(at) {
+            open.held = held;
+        }
+    }
+
+    #[inline(always)]
+    fn set_window(&mut self, at: usize, window: W) {
+        if let Some(open) = self.get_mut(at) {
+            open.window = window;
+        }
+    }
+
+    fn insert(&mut self, at: usize, open: Open<W, H, O>) {
+        Few::insert(self, at, open);
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Open<W, H, O>> {
+        Few::remove(self, at)
+    }
+
+    #[inline]
+    fn partition_point(&self, mut is: impl FnMut(&W) -> bool) -> usize {
+        Few::partition_point(self, |open| is(&open.window))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn it_is_a_list_whatever_its_length() {
-        let mut few = Few::from(Vec::new());
-        assert_eq!((few.len(), few.first(), few.last()), (0, None, None));
+        let mut few = Few::default();
+        assert_eq!((few.len(), few.get(0), few.get(1)), (0, None, None));
         assert_eq!(few.remove(0), None);
         for (at, value) in [(0, 2), (0, 1), (2, 4), (2, 3)] {
             few.insert(at, value);
         }
-        let all = |few: &Few<i32>| few.iter().copied().collect::<Vec<_>>();
+        let all = |few: &Few<i32>| (0..few.len()).map(|at| few[at]).collect::<Vec<_>>();
         assert_eq!(all(&few), [1, 2, 3, 4]);
-        assert_eq!((few.first(), few.last(), few.get(4)), (Some(&1), Some(&4), None));
+        assert_eq!((few.get(0), few.get(4)), (Some(&1), None));
+        assert_eq!(few.last_mut(), Some(&mut 4));
         assert_eq!(few.partition_point(|value| *value < 3), 2);
         assert_eq!((few.remove(0), few.remove(2)), (Some(1), Some(4)));
         assert_eq!(all(&few), [2, 3]);

@@ -9,7 +9,7 @@ use super::{super::*, *};
 use crate::window::{
     aggregate::count,
     evict::NoEvictor,
-    trigger::{EventTime, SlidingEventTime, event_time, processing_time},
+    trigger::{EventTime, SlidingEventTime, TilingEventTime, event_time, processing_time},
 };
 
 thread_local! {
@@ -80,6 +80,28 @@ impl<const MERGING: bool> Assigner<i64> for Every<MERGING> {
         let (time, size) = (time.as_millis(), if MERGING { 5 } else { 10 });
         let start = if MERGING { time } else { time.div_euclid(size) * size };
         iter::once(Counted(Window::of_millis(start, start + size)))
+    }
+}
+
+/// Windows of 10 ms, each of which fires by itself.
+struct Tiles;
+
+impl Windowing for Tiles {
+    type Window = Counted;
+    type Trigger = TilingEventTime;
+    type Evictor = NoEvictor;
+    fn trigger(&self) -> TilingEventTime {
+        TilingEventTime
+    }
+    fn evictor(&self) -> NoEvictor {
+        NoEvictor
+    }
+}
+
+impl Assigner<i64> for Tiles {
+    type Windows = iter::Once<Counted>;
+    fn assign(&self, record: &i64, time: Timestamp) -> Self::Windows {
+        Every::<false>.assign(record, time)
     }
 }
 
@@ -155,6 +177,8 @@ fn windows_of_one_key_are_not_searched_one_by_one() {
     let tumbling = || windows(Every::<false>);
     let late = || tumbling().allowed_lateness(ms(500));
     for looks in [
+        looks(windows(Tiles).aggregate(count()), false),
+        looks(windows(Tiles).allowed_lateness(ms(500)).aggregate(count()), false),
         looks(tumbling().aggregate(count()), false),
         looks(late().aggregate(count()), false),
         looks(tumbling().trigger(event_time()).aggregate(count()), false),

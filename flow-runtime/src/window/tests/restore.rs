@@ -70,6 +70,30 @@ fn case_27_after_a_restore_nothing_that_was_in_time_becomes_late_and_the_other_w
     assert_eq!(w.watermark_at(19), [(10, 20, 1)]);
 }
 
+/// A window fires once, whether the index led there before or after the first record, and although another one of the key
+/// is over at the very time at which it ends.
+#[test]
+fn with_an_allowed_lateness_each_window_fires_once_and_then_vanishes() {
+    let spec = || windows(tumbling(ms(10))).allowed_lateness(ms(10)).aggregate(SUM);
+    let w = operator(spec());
+    w.put(5, 1);
+    w.put(15, 2);
+    assert_eq!(w.watermark_at(9), [(0, 10, 1)]);
+    let w = again(&w, spec());
+    w.put(16, 4);
+    assert_eq!(w.put(6, 8), [(0, 10, 9)], "late");
+    assert_eq!(w.watermark_at(19), [(10, 20, 6)]);
+    w.put_late(7, 1);
+    assert_eq!(w.put(17, 1), [(10, 20, 7)]);
+    // Two at a time, of which the watermark passes one and its end.
+    w.put(35, 1);
+    w.put(45, 1);
+    let w = again(&w, spec());
+    assert_eq!(w.watermark_at(44), [(30, 40, 1)]);
+    assert_eq!(w.watermark_at(END), [(40, 50, 1)]);
+    assert!(is_empty(&w));
+}
+
 #[test]
 fn timers_of_keys_that_get_no_more_records_fire_after_a_restore() {
     let spec = || windows(session(ms(10))).trigger(trigger::processing_time()).aggregate(count());

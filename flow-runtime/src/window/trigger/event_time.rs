@@ -44,6 +44,10 @@ impl<In, W: Bounds> Trigger<In, W> for EventTime {
 #[derive(Clone, Copy, Debug)]
 pub struct SlidingEventTime;
 
+/// The same for windows that follow one another without overlap or gap, each of which fires by itself: their default.
+#[derive(Clone, Copy, Debug)]
+pub struct TilingEventTime;
+
 /// As a default trigger, which remembers nothing.
 macro_rules! at_the_end {
     ($($trigger:ty, $key:ty;)*) => { $(
@@ -81,6 +85,7 @@ macro_rules! at_the_end {
 at_the_end! {
     EventTime, Indexed;
     SlidingEventTime, timing::Sliced;
+    TilingEventTime, timing::Each;
 }
 
 /// Never fires: the default of the global window.

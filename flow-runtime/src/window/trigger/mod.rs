@@ -13,7 +13,7 @@ pub use continuous::{
 };
 pub use count::{CountTrigger, count};
 pub use delta::{Delta, delta};
-pub use event_time::{EventTime, Never, SlidingEventTime, event_time};
+pub use event_time::{EventTime, Never, SlidingEventTime, TilingEventTime, event_time};
 pub use processing_time::{ProcessingTime, processing_time};
 pub use purging::{Purging, purging};
 pub use set::Set;

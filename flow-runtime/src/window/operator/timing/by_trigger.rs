@@ -10,10 +10,14 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::{Core, StateOf, Timing, is_news};
 use crate::{
     error::BoxError,
-    state::{StoredKey, Table},
+    state::{StateValue, StoredKey, Table},
     time::Timestamp,
     timers::{Indexed, Timers, Times},
-    window::{Bounds, Definition, Windowing, operator::timing::Triggering, state::Open},
+    window::{
+        Bounds, Definition, Windowing,
+        operator::timing::Triggering,
+        state::{Few, Open},
+    },
 };
 
 /// Windows that fire when a trigger with such a state says so.
@@ -39,7 +43,12 @@ where
     type TriggerState = T;
     type OfWindow = Timed<T>;
     type OfKey = ();
+    type Open<W: Bounds, H: StateValue> = Few<Open<W, H, Timed<T>>>;
     type Lead<W: Bounds> = (u64, W);
+
+    fn hash<W: Bounds>((hash, _): &(u64, W)) -> u64 {
+        *hash
+    }
 
     fn parts<'a>(of: &'a Timed<T>, _: &'a Timestamp) -> (&'a T, &'a [Timestamp], &'a [Timestamp]) {
         (&of.trigger, of.timers.event.as_slice(), of.timers.processing.as_slice())
@@ -60,7 +69,7 @@ where
     }
 
     #[inline(always)]
-    fn index<K, In, S>(core: &mut Core<K, In, S>, state: &StateOf<K, In, S>, at: usize, hash: u64)
+    fn index<K, In, S>(core: &mut Core<K, In, S>, state: &StateOf<K, In, S>, at: usize, hash: u64, _: bool)
     where
         K: StoredKey,
         S: Definition<K, In, Timing = Self>,
@@ -83,7 +92,7 @@ where
         K: StoredKey,
         S: Definition<K, In, Timing = Self>,
     {
-        (0..state.open.len()).for_each(|at| Self::index(core, state, at, hash));
+        (0..state.open.len()).for_each(|at| Self::index(core, state, at, hash, true));
     }
 
     fn due<K, In, S>(
@@ -96,8 +105,8 @@ where
         K: StoredKey,
         S: Definition<K, In, Timing = Self>,
     {
-        let led_here = |open: &Open<_, _, Self>| open.timing.event.get() == Some(time);
-        let place = |state: &StateOf<K, In, S>| place::<K, In, S>(state, &window, led_here);
+        let led_here = |open: &Open<_, _, Timed<T>>| open.timing.event.get() == Some(time);
+        let place = |state: &StateOf<K, In, S>| place::<K, In, S, T>(state, &window, led_here);
         let Some(mut found) = table.find_entry(hash, |state| place(state).is_some()) else {
             // It led here earlier already.
             return Ok(());
@@ -106,16 +115,17 @@ where
         let open = &found.value().open[at];
         open.timing.event.set(None);
         if core.next_event(open).is_none_or(|next| next > time) {
-            Self::index(core, found.value(), at, hash);
+            Self::index(core, found.value(), at, hash, false);
             return Ok(());
         }
         let (key, state) = found.change();
-        let (spec, open) = (core.definition.spec(), &mut state.open[at]);
-        let moment = core.firing.moment();
-        while let Some(timer) = open.timing.timers.event.pop_until(time) {
+        let (spec, moment) = (core.definition.spec(), core.firing.moment());
+        while let Some(timer) = state.open[at].timing.timers.event.pop_until(time) {
+            let open = &mut state.open[at];
             let result = spec.trigger.on_event_time(timer, &open.window, &mut open.timing, moment);
-            core.firing.apply::<In, S>(result, &spec.contents, key, open)?;
+            core.firing.apply::<In, S>(result, &spec.contents, key, &mut state.open, at)?;
         }
+        let open = &mut state.open[at];
         if <S::Assigner as Windowing>::EVENT_TIME && core.firing.over_at(&open.window) <= time {
             spec.trigger.clear(&open.window, &mut open.timing, moment);
             state.open.remove(at);
@@ -123,9 +133,20 @@ where
                 found.remove();
             }
         } else {
-            Self::index(core, state, at, hash);
+            Self::index(core, state, at, hash, false);
         }
         Ok(())
+    }
+
+    fn over<K, In, S>(
+        _: &mut Core<K, In, S>,
+        _: &mut Table<K, StateOf<K, In, S>>,
+        _: Timestamp,
+        _: (u64, S::Window),
+    ) where
+        K: StoredKey,
+        S: Definition<K, In, Timing = Self>,
+    {
     }
 
     fn due_by_clock<K, In, S>(
@@ -138,8 +159,8 @@ where
         K: StoredKey,
         S: Definition<K, In, Timing = Self>,
     {
-        let led_here = |open: &Open<_, _, Self>| open.timing.processing.get() == Some(time);
-        let place = |state: &StateOf<K, In, S>| place::<K, In, S>(state, &window, led_here);
+        let led_here = |open: &Open<_, _, Timed<T>>| open.timing.processing.get() == Some(time);
+        let place = |state: &StateOf<K, In, S>| place::<K, In, S, T>(state, &window, led_here);
         let Some(mut found) = table.find_entry(hash, |state| place(state).is_some()) else {
             return Ok(());
         };
@@ -147,27 +168,31 @@ where
         let open = &found.value().open[at];
         open.timing.processing.set(None);
         if open.timing.timers.processing.first().is_none_or(|next| next > time) {
-            Self::index(core, found.value(), at, hash);
+            Self::index(core, found.value(), at, hash, false);
             return Ok(());
         }
         let (key, state) = found.change();
-        let (spec, open) = (core.definition.spec(), &mut state.open[at]);
-        let moment = core.firing.moment();
-        while let Some(timer) = open.timing.timers.processing.pop_until(time) {
+        let (spec, moment) = (core.definition.spec(), core.firing.moment());
+        while let Some(timer) = state.open[at].timing.timers.processing.pop_until(time) {
+            let open = &mut state.open[at];
             let result = spec.trigger.on_processing_time(timer, &open.window, &mut open.timing, moment);
-            core.firing.apply::<In, S>(result, &spec.contents, key, open)?;
+            core.firing.apply::<In, S>(result, &spec.contents, key, &mut state.open, at)?;
         }
-        Self::index(core, state, at, hash);
+        Self::index(core, state, at, hash, false);
         Ok(())
     }
 }
 
 /// The place of the window to which an index leads, which was `window` then and may be a longer session now.
-fn place<K, In, S: Definition<K, In>>(
+fn place<K, In, S, T>(
     state: &StateOf<K, In, S>,
     window: &S::Window,
-    led_here: impl Fn(&Open<S::Window, S::Held, S::Timing>) -> bool,
-) -> Option<usize> {
+    led_here: impl Fn(&Open<S::Window, S::Held, Timed<T>>) -> bool,
+) -> Option<usize>
+where
+    S: Definition<K, In, Timing = ByTrigger<T>>,
+    T: Serialize + DeserializeOwned + Clone + Send + Default + 'static,
+{
     if let Ok(at) = state.find(window)
         && led_here(&state.open[at])
     {
@@ -177,13 +202,13 @@ fn place<K, In, S: Definition<K, In>>(
         return None;
     }
     let start = window.span().start;
-    let places = 0..state.open.partition_point(|open| open.window.span().start <= start);
+    let places = 0..Few::partition_point(&state.open, |open| open.window.span().start <= start);
     // Sessions that hold something do not overlap, so before one that ends too early there is nothing to be found.
     let near = places.rev().take_while(|at| {
         let open = &state.open[*at];
         open.held.is_none() || open.window.span().end >= start
     });
-    let covers = |open: &Open<S::Window, S::Held, S::Timing>| open.window.span().end >= window.span().end;
+    let covers = |open: &Open<S::Window, S::Held, Timed<T>>| open.window.span().end >= window.span().end;
     near.into_iter().find(|at| covers(&state.open[*at]) && led_here(&state.open[*at]))
 }
 
@@ -195,7 +220,7 @@ where
 {
     /// When a window has to be looked at by event time.
     #[inline(always)]
-    fn next_event(&self, open: &Open<S::Window, S::Held, ByTrigger<T>>) -> Option<Timestamp> {
+    fn next_event(&self, open: &Open<S::Window, S::Held, Timed<T>>) -> Option<Timestamp> {
         let over = <S::Assigner as Windowing>::EVENT_TIME.then(|| self.firing.over_at(&open.window));
         open.timing.timers.event.first().into_iter().chain(over).min()
     }

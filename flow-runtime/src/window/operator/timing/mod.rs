@@ -6,17 +6,17 @@
 mod at_the_end;
 mod by_trigger;
 
-pub(in crate::window) use at_the_end::{AtTheEnd, Sliced};
+pub(in crate::window) use at_the_end::{AtTheEnd, Each, Sliced};
 pub(in crate::window) use by_trigger::{ByTrigger, Timed};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Core, StateOf};
 use crate::{
     error::BoxError,
-    state::{StoredKey, Table},
+    state::{StateValue, StoredKey, Table},
     time::{Timestamp, Watermark},
     timers::Indexed,
-    window::{Bounds, Definition, trigger::TriggerResult},
+    window::{Bounds, Definition, state::List, trigger::TriggerResult},
 };
 
 /// The watermark and the clock.
@@ -101,8 +101,13 @@ pub trait Timing: Sized + 'static {
     type OfWindow: Clone + Send + Default + 'static;
     /// Of a key.
     type OfKey: OfKey;
+    /// The open windows of a key.
+    type Open<W: Bounds, H: StateValue>: List<W, H, Self::OfWindow>;
     /// How an index leads to what is to be looked at.
     type Lead<W: Bounds>: Copy;
+
+    /// The hash of the key to which an index leads.
+    fn hash<W: Bounds>(lead: &Self::Lead<W>) -> u64;
 
     /// What a checkpoint holds of a window with this last millisecond: the state of the trigger, and the times of its
     /// timers by the watermark and by the clock.
@@ -121,8 +126,8 @@ pub trait Timing: Sized + 'static {
     /// Adds the timers of another session, and gives the state of its trigger.
     fn append(of: &mut Self::OfWindow, other: Self::OfWindow) -> Self::TriggerState;
 
-    /// Sees to it that the indices lead to a window not later than it has to be looked at.
-    fn index<K, In, S>(core: &mut Core<K, In, S>, state: &StateOf<K, In, S>, at: usize, hash: u64)
+    /// Sees to it that the indices lead to a window, which may be a new one, not later than it has to be looked at.
+    fn index<K, In, S>(core: &mut Core<K, In, S>, state: &StateOf<K, In, S>, at: usize, hash: u64, new: bool)
     where
         K: StoredKey,
         S: Definition<K, In, Timing = Self>;
@@ -144,6 +149,17 @@ pub trait Timing: Sized + 'static {
         lead: Self::Lead<S::Window>,
     ) -> Result<(), BoxError>
     where
+        K: StoredKey,
+        S: Definition<K, In, Timing = Self>;
+
+    /// The index of windows that have fired, and still take late records, leads here at a time that the watermark has
+    /// passed.
+    fn over<K, In, S>(
+        core: &mut Core<K, In, S>,
+        table: &mut Table<K, StateOf<K, In, S>>,
+        time: Timestamp,
+        lead: Self::Lead<S::Window>,
+    ) where
         K: StoredKey,
         S: Definition<K, In, Timing = Self>;
 

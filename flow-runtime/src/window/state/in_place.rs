@@ -1,0 +1,384 @@
+//! A list of windows of which nothing is remembered but what they hold. One window, or two of the same length, are in place:
+//! the entry of a key holds them itself.
+//!
+//! Records that come out of order belong to two windows, the one that is about to fire and the next, so nearly all records
+//! find their window in place. The length lies where a variant is told from the others, so that a window takes no more
+//! than its start and what it holds.
+
+use std::collections::VecDeque;
+
+use super::{List, Open};
+use crate::{
+    time::Timestamp,
+    window::{Bounds, Window},
+};
+
+/// The length of a window, in milliseconds.
+type Length = u32;
+
+#[derive(Clone, Debug)]
+pub enum InPlace<W, H> {
+    None,
+    One {
+        length: Length,
+        start: Timestamp,
+        held: H,
+    },
+    Two {
+        length: Length,
+        starts: [Timestamp; 2],
+        held: [H; 2],
+    },
+    /// More, or of different lengths, or of one that is longer than 49 days.
+    Many(VecDeque<(W, H)>),
+}
+
+impl<W, H> Default for InPlace<W, H> {
+    #[inline(always)]
+    fn default() -> Self {
+        InPlace::None
+    }
+}
+
+#[inline(always)]
+fn window<W: Bounds>(start: Timestamp, length: Length) -> W {
+    W::spanning(Window { start, end: end(start, length) })
+}
+
+#[inline(always)]
+fn end(start: Timestamp, length: Length) -> Timestamp {
+    // It was the end of a window.
+    Timestamp::from_millis(start.as_millis().wrapping_add(i64::from(length)))
+}
+
+/// The length, if it is one that windows in place can have.
+#[inline(always)]
+fn length(window: Window) -> Option<Length> {
+    window.end.as_millis().checked_sub(window.start.as_millis())?.try_into().ok()
+}
+
+/// Whether the window that begins at `start` ends so late.
+#[inline(always)]
+fn is(window: Window, start: Timestamp, length: Length) -> bool {
+    start == window.start && end(start, length) == window.end
+}
+
+impl<W: Bounds, H> InPlace<W, H> {
+    #[inline(always)]
+    fn of_one(window: W, held: H) -> Self {
+        let span = window.span();
+        match length(span) {
+            Some(length) => InPlace::One { length, start: span.start, held },
+            None => InPlace::Many(VecDeque::from([(window, held)])),
+        }
+    }
+
+    /// Two, of which the first is the first.
+    fn of_two((first, a): (W, H), (second, b): (W, H)) -> Self {
+        let spans = [first.span(), second.span()];
+        match length(spans[0]).filter(|of_first| Some(*of_first) == length(spans[1])) {
+            Some(length) => InPlace::Two { length, starts: spans.map(|span| span.start), held: [a, b] },
+            None => InPlace::Many(VecDeque::from([(first, a), (second, b)])),
+        }
+    }
+
+    /// What was taken out of two or more leaves what is in place again, if it can be.
+    fn settle(mut windows: VecDeque<(W, H)>) -> Self {
+        if windows.len() > 2 {
+            return InPlace::Many(windows);
+        }
+        match (windows.pop_front(), windows.pop_front()) {
+            (None, _) => InPlace::None,
+            (Some((window, held)), None) => InPlace::of_one(window, held),
+            (Some(first), Some(second)) => {
+                let lengths = [first.0, second.0].map(|window| length(window.span()));
+                if lengths[0].is_some() && lengths[0] == lengths[1] {
+                    return InPlace::of_two(first, second);
+                }
+                windows.extend([first, second]);
+                InPlace::Many(windows)
+            }
+        }
+    }
+}
+
+impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        match self {
+            InPlace::None => 0,
+            InPlace::One { .. } => 1,
+            InPlace::Two { .. } => 2,
+            InPlace::Many(windows) => windows.len(),
+        }
+    }
+
+    #[inline(always)]
+    fn window(&self, at: usize) -> Option<W> {
+        match self {
+            InPlace::One { length, start, .. } => (at == 0).then(|| window(*start, *length)),
+            InPlace::Two { length, starts, .. } => starts.get(at).map(|start| window(*start, *length)),
+            InPlace::Many(windows) => windows.get(at).map(|(window, _)| *window),
+            InPlace::None => None,
+        }
+    }
+
+    #[inline(always)]
+    fn held(&self, at: usize) -> Option<&H> {
+        match self {
+            InPlace::One { held, .. } => (at == 0).then_some(held),
+            InPlace::Two { held, .. } => held.get(at),
+            InPlace::Many(windows) => windows.get(at).map(|(_, held)| held),
+            InPlace::None => None,
+        }
+    }
+
+    #[inline(always)]
+    fn held_mut(&mut self, at: usize) -> Option<&mut H> {
+        match self {
+            InPlace::One { held, .. } => (at == 0).then_some(held),
+            InPlace::Two { held, .. } => held.get_mut(at),
+            InPlace::Many(windows) => windows.get_mut(at).map(|(_, held)| held),
+            InPlace::None => None,
+        }
+    }
+
+    #[inline(always)]
+    fn near(&mut self, window: &W) -> Option<&mut H> {
+        let span = window.span();
+        match self {
+            InPlace::One { length, start, held } => is(span, *start, *length).then_some(held),
+            InPlace::Two { length, starts, held } => {
+                // Which of the two it is cannot be foretold, so nothing branches on it.
+                let at = usize::from(starts[1] == span.start);
+                is(span, starts[at], *length).then_some(&mut held[at])
+            }
+            InPlace::Many(windows) => {
+                windows.back_mut().filter(|(last, _)| last == window).map(|(_, held)| held)
+            }
+            InPlace::None => None,
+        }
+    }
+
+    #[inline(always)]
+    fn only(&mut self) -> Option<(W, Option<&mut H>)> {
+        match self {
+            InPlace::One { length, start, held } => Some((window(*start, *length), Some(held))),
+            _ => None,
+        }
+    }
+
+    fn of(&self, at: usize) -> Option<&()> {
+        (at < self.len()).then_some(&())
+    }
+
+    #[inline(always)]
+    fn with<R>(&mut self, at: usize, something: impl FnOnce(&W, &mut ()) -> R) -> Option<R> {
+        Some(something(&self.window(at)?, &mut ()))
+    }
+
+    fn set_held(&mut self, at: usize, held: Option<H>) {
+        if let (Some(place), Some(held)) = (self.held_mut(at), held) {
+            *place = held;
+        }
+    }
+
+    #[inline(always)]
+    fn set_window(&mut self, at: usize, to: W) {
+        let span = to.span();
+        match (&mut *self, length(span)) {
+            (InPlace::One { length, start, .. }, Some(new)) if at == 0 => {
+                (*start, *length) = (span.start, new);
+            }
+            _ => self.set_window_elsewhere(at, to),
+        }
+    }
+
+    fn insert(&mut self, at: usize, Open { window, held, .. }: Open<W, H, ()>) {
+        // There is none that holds nothing.
+        let Some(held) = held else { return };
+        self.put(at, window, held);
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Open<W, H, ()>> {
+        let (window, held) = self.take(at)?;
+        Some(Open { window, held: Some(held), timing: () })
+    }
+
+    #[inline]
+    fn partition_point(&self, mut is: impl FnMut(&W) -> bool) -> usize {
+        match self {
+            InPlace::None => 0,
+            InPlace::One { length, start, .. } => usize::from(is(&window(*start, *length))),
+            InPlace::Two { length, starts, .. } => {
+                if !is(&window(starts[0], *length)) {
+                    return 0;
+                }
+                1 + usize::from(is(&window(starts[1], *length)))
+            }
+            InPlace::Many(windows) => windows.partition_point(|(window, _)| is(window)),
+        }
+    }
+
+    #[inline]
+    fn holding<'a>(&'a self, from: usize) -> impl Iterator<Item = (W, &'a H)>
+    where
+        W: 'a,
+        H: 'a,
+    {
+        let (front, back) = match self {
+            InPlace::Many(windows) => windows.as_slices(),
+            _ => (&[][..], &[][..]),
+        };
+        let (skipped, from_back) = (from.min(front.len()), from.saturating_sub(front.len()));
+        let many = front[skipped..].iter().chain(&back[from_back.min(back.len())..]);
+        let in_place = match self {
+            InPlace::One { .. } | InPlace::Two { .. } => from..self.len(),
+            _ => 0..0,
+        };
+        let in_place = in_place.filter_map(|at| Some((self.window(at)?, self.held(at)?)));
+        in_place.chain(many.map(|(window, held)| (*window, held)))
+    }
+}
+
+impl<W: Bounds, H> InPlace<W, H> {
+    #[inline]
+    fn put(&mut self, at: usize, window: W, held: H) {
+        if let InPlace::None = self {
+            *self = InPlace::of_one(window, held);
+        } else {
+            self.put_beside(at, window, held);
+        }
+    }
+
+    #[inline(never)]
+    fn put_beside(&mut self, at: usize, window: W, held: H) {
+        *self = match std::mem::take(self) {
+            InPlace::None => InPlace::of_one(window, held),
+            InPlace::One { length, start, held: other } => {
+                let other = (self::window(start, length), other);
+                match at {
+                    0 => InPlace::of_two((window, held), other),
+                    _ => InPlace::of_two(other, (window, held)),
+                }
+            }
+            InPlace::Two { length, starts: [a, b], held: [of_a, of_b] } => {
+                let mut windows = VecDeque::with_capacity(4);
+                windows.push_back((self::window(a, length), of_a));
+                windows.push_back((self::window(b, length), of_b));
+                windows.insert(at, (window, held));
+                InPlace::Many(windows)
+            }
+            InPlace::Many(mut windows) => {
+                windows.insert(at, (window, held));
+                InPlace::Many(windows)
+            }
+        };
+    }
+
+    #[inline]
+    fn take(&mut self, at: usize) -> Option<(W, H)> {
+        let (left, taken) = match std::mem::take(self) {
+            InPlace::One { length, start, held } if at == 0 => {
+                (InPlace::None, Some((window(start, length), held)))
+            }
+            InPlace::Two { length, starts: [a, b], held: [of_a, of_b] } if at < 2 => {
+                let ((stays, held), (goes, taken)) =
+                    if at == 0 { ((b, of_b), (a, of_a)) } else { ((a, of_a), (b, of_b)) };
+                (InPlace::One { length, start: stays, held }, Some((window(goes, length), taken)))
+            }
+            InPlace::Many(mut windows) => {
+                let taken = windows.remove(at);
+                (InPlace::settle(windows), taken)
+            }
+            none => (none, None),
+        };
+        *self = left;
+        taken
+    }
+
+    #[inline(never)]
+    fn set_window_elsewhere(&mut self, at: usize, window: W) {
+        if let InPlace::Many(windows) = self {
+            if let Some((place, _)) = windows.get_mut(at) {
+                *place = window;
+            }
+        } else if let Some((_, held)) = self.take(at) {
+            self.put(at, window, held);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Windows = InPlace<Window, u64>;
+
+    fn all(list: &Windows) -> Vec<(Window, u64)> {
+        list.holding(0).map(|(window, held)| (window, *held)).collect()
+    }
+
+    #[test]
+    fn two_windows_of_the_same_length_take_no_more_than_their_starts_and_what_they_hold() {
+        assert_eq!(size_of::<Windows>(), 40);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_list_whatever_its_layout(
+            steps in prop::collection::vec((0..3u8, 0..6usize, 0..4i64, 0..3usize), 0..60),
+        ) {
+            // The last is too long to be in place.
+            let lengths = [10, 20, i64::from(u32::MAX) + 1];
+            let (mut list, mut expected) = (Windows::default(), Vec::<(Window, u64)>::new());
+            for (n, (what, at, start, length)) in steps.into_iter().enumerate() {
+                let window = Window::of_millis(start * 10, start * 10 + lengths[length]);
+                match what {
+                    0 => {
+                        let at = at.min(expected.len());
+                        list.insert(at, Open { window, held: Some(n as u64), timing: () });
+                        expected.insert(at, (window, n as u64));
+                    }
+                    1 => {
+                        let removed = list.remove(at);
+                        let removed = removed.map(|open| (open.window, open.held.unwrap()));
+                        let is = (at < expected.len()).then(|| expected.remove(at));
+                        prop_assert_eq!(removed, is);
+                    }
+                    _ => {
+                        list.set_window(at, window);
+                        if let Some(place) = expected.get_mut(at) {
+                            place.0 = window;
+                        }
+                    }
+                }
+                prop_assert_eq!(list.len(), expected.len());
+                prop_assert_eq!(all(&list), expected.clone());
+                for from in 0..4 {
+                    let some = list.holding(from).map(|(window, held)| (window, *held));
+                    let skipped: Vec<_> = expected.iter().skip(from).copied().collect();
+                    prop_assert_eq!(some.collect::<Vec<_>>(), skipped);
+                }
+                for at in 0..7 {
+                    let is = expected.get(at);
+                    prop_assert_eq!(list.window(at), is.map(|is| is.0));
+                    prop_assert_eq!(list.held(at), is.map(|is| &is.1));
+                    let is = is.copied();
+                    let held = list.held_mut(at).copied();
+                    prop_assert_eq!(held, is.map(|is| is.1));
+                }
+                // What is near is among those that are equal.
+                for (window, _) in expected.clone() {
+                    if let Some(held) = list.near(&window) {
+                        prop_assert!(expected.contains(&(window, *held)));
+                    }
+                }
+                let absent = Window::of_millis(7, 17);
+                prop_assert_eq!(list.near(&absent), None);
+            }
+        }
+    }
+}
