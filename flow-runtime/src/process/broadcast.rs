@@ -16,8 +16,7 @@ use super::{
 use crate::{
     chain::Skipped,
     error::BoxError,
-    join::keys::Owned,
-    state::{Keyed, OperatorState, OperatorStateMut, Table, hash},
+    state::{Keyed, OperatorState, OperatorStateMut, Table},
     time::{Clock, Timestamp, Watermark},
     window::{Turn, lent::WindowPort},
 };
@@ -93,16 +92,11 @@ impl<F: KeyedBroadcastProcessFunction> BroadcastProcessMut<'_, F> {
         record: F::In,
     ) -> Result<(), BoxError> {
         let Inner { function, core } = &mut *self.inner;
-        let key = key.key();
-        let (hash, timestamp) = (hash(&key), core.timestamp(time));
-        let (key, entry) = self.table.entry(hash, &Owned(&key), KeyState::default);
         // Only read, so that it does not count as changed.
         let everywhere = &*self.everywhere;
-        core.call(key, entry, hash, timestamp, |state, cx| function.process(state, everywhere, record, cx))?;
-        if entry.is_nothing() {
-            core.forget(&mut self.table, hash);
-        }
-        Ok(())
+        core.put(&mut self.table, &key.key(), time, |state, cx| {
+            function.process(state, everywhere, record, cx)
+        })
     }
 
     /// Calls the function for a record of the broadcast stream.

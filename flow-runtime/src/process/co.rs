@@ -9,15 +9,16 @@ use std::{
 
 use super::{
     CoProcessFunction, KeyFor, KeyedCoProcessFunction, State,
-    context::{Outputs, PlainContext},
+    context::Outputs,
     keyed::{Core, KeyState},
+    plain::PlainCore,
     state::ttl::set_now,
 };
 use crate::{
     chain::Skipped,
     error::BoxError,
-    join::{SameKey, keys::Owned},
-    state::{Keyed, OperatorState, OperatorStateMut, Table, hash},
+    join::SameKey,
+    state::{Keyed, OperatorState, OperatorStateMut, Table},
     time::{Clock, Timestamp, Watermark},
     window::{Turn, lent::WindowPort},
 };
@@ -81,14 +82,7 @@ impl<F: KeyedCoProcessFunction> KeyedCoProcessMut<'_, F> {
         record: F::Left,
     ) -> Result<(), BoxError> {
         let KeyedInner { function, core } = &mut *self.inner;
-        let key = key.key();
-        let (hash, timestamp) = (hash(&key), core.timestamp(time));
-        let (key, entry) = self.table.entry(hash, &Owned(&key), KeyState::default);
-        core.call(key, entry, hash, timestamp, |state, cx| function.process_left(state, record, cx))?;
-        if entry.is_nothing() {
-            core.forget(&mut self.table, hash);
-        }
-        Ok(())
+        core.put(&mut self.table, &key.key(), time, |state, cx| function.process_left(state, record, cx))
     }
 
     /// As [`put_left`](Self::put_left), for the second stream.
@@ -103,14 +97,7 @@ impl<F: KeyedCoProcessFunction> KeyedCoProcessMut<'_, F> {
         record: F::Right,
     ) -> Result<(), BoxError> {
         let KeyedInner { function, core } = &mut *self.inner;
-        let key = key.same();
-        let (hash, timestamp) = (hash(&key), core.timestamp(time));
-        let (key, entry) = self.table.entry(hash, &Owned(&key), KeyState::default);
-        core.call(key, entry, hash, timestamp, |state, cx| function.process_right(state, record, cx))?;
-        if entry.is_nothing() {
-            core.forget(&mut self.table, hash);
-        }
-        Ok(())
+        core.put(&mut self.table, &key.same(), time, |state, cx| function.process_right(state, record, cx))
     }
 
     /// Lets some timers fire. Returns false when nothing is left to do; otherwise there may be something to take out.
@@ -157,10 +144,7 @@ pub struct CoProcess<F: CoProcessFunction> {
 
 struct Inner<F: CoProcessFunction> {
     function: F,
-    outputs: Outputs<F::Out, F::Side>,
-    clock: Clock,
-    timed: bool,
-    skipped: Option<Skipped>,
+    core: PlainCore<F::Out, F::Side>,
 }
 
 impl<F: CoProcessFunction> Clone for CoProcess<F> {
@@ -177,7 +161,7 @@ impl<F: CoProcessFunction> CoProcess<F> {
         timed: bool,
         skipped: Option<Skipped>,
     ) -> Self {
-        let inner = Inner { function, outputs: Outputs::new(), clock, timed, skipped };
+        let inner = Inner { function, core: PlainCore { outputs: Outputs::new(), clock, timed, skipped } };
         CoProcess { inner: Rc::new(RefCell::new(inner)), state }
     }
 
@@ -201,7 +185,8 @@ impl<F: CoProcessFunction> CoProcessMut<'_, F> {
     /// Those of the function, unless they are skipped.
     #[inline]
     pub fn put_left(&mut self, time: Timestamp, record: F::Left) -> Result<(), BoxError> {
-        self.put(time, |function, state, cx| function.process_left(state, record, cx))
+        let Inner { function, core } = &mut *self.inner;
+        core.call(time, |cx| function.process_left(&mut self.state, record, cx))
     }
 
     /// As [`put_left`](Self::put_left), for the second stream.
@@ -210,24 +195,8 @@ impl<F: CoProcessFunction> CoProcessMut<'_, F> {
     /// As above.
     #[inline]
     pub fn put_right(&mut self, time: Timestamp, record: F::Right) -> Result<(), BoxError> {
-        self.put(time, |function, state, cx| function.process_right(state, record, cx))
-    }
-
-    #[inline(always)]
-    fn put(
-        &mut self,
-        time: Timestamp,
-        f: impl FnOnce(&mut F, &mut F::State, &mut PlainContext<'_, F::Out, F::Side>) -> Result<(), BoxError>,
-    ) -> Result<(), BoxError> {
-        let Inner { function, outputs, clock, timed, skipped } = &mut *self.inner;
-        let before = outputs.mark();
-        let mut cx = PlainContext { timestamp: timed.then_some(time), clock, outputs };
-        if let Err(error) = f(function, &mut self.state, &mut cx) {
-            let Some(skipped) = skipped else { return Err(error) };
-            skipped.count(&error);
-            outputs.back_to(before);
-        }
-        Ok(())
+        let Inner { function, core } = &mut *self.inner;
+        core.call(time, |cx| function.process_right(&mut self.state, record, cx))
     }
 
     /// Whether there is anything to take out.
@@ -235,17 +204,17 @@ impl<F: CoProcessFunction> CoProcessMut<'_, F> {
     /// # Errors
     /// None.
     pub fn turn(&mut self, _: &mut Turn) -> Result<bool, BoxError> {
-        Ok(self.inner.outputs.len() > 0)
+        Ok(self.inner.core.outputs.len() > 0)
     }
 
     /// Takes out what was emitted, with its event time.
     pub fn emitted(&mut self) -> Drain<'_, (Timestamp, F::Out)> {
-        self.inner.outputs.main.drain(..)
+        self.inner.core.outputs.main.drain(..)
     }
 
     /// Takes out what was emitted to the second output.
     pub fn emitted_aside(&mut self) -> Drain<'_, (Timestamp, F::Side)> {
-        self.inner.outputs.side.drain(..)
+        self.inner.core.outputs.side.drain(..)
     }
 }
 

@@ -133,6 +133,24 @@ impl<Out, Side> Core<Out, Side> {
         self.timed.then_some(time)
     }
 
+    /// Calls a function for a record of `key`, with its state.
+    #[inline(always)]
+    pub(super) fn put<K: StoredKey, S: State>(
+        &mut self,
+        table: &mut Table<K, KeyState<S>>,
+        key: &K,
+        time: Timestamp,
+        f: impl FnOnce(&mut S, &mut Context<'_, K, Out, Side>) -> Result<(), BoxError>,
+    ) -> Result<(), BoxError> {
+        let (hash, timestamp) = (hash(key), self.timestamp(time));
+        let (key, entry) = table.entry(hash, &Owned(key), KeyState::default);
+        self.call(key, entry, hash, timestamp, f)?;
+        if entry.is_nothing() {
+            self.forget(table, hash);
+        }
+        Ok(())
+    }
+
     /// Calls a function for a key, and sees to its timers. Returns whether it has set one for an event time that is
     /// reached.
     #[inline(always)]
@@ -400,15 +418,7 @@ impl<F: KeyedProcessFunction> KeyedProcessMut<'_, F> {
     #[inline]
     pub fn put<Q: KeyFor<F::Key>>(&mut self, key: Q, time: Timestamp, record: F::In) -> Result<(), BoxError> {
         let Inner { function, core } = &mut *self.inner;
-        let key = key.key();
-        let hash = hash(&key);
-        let timestamp = core.timestamp(time);
-        let (key, entry) = self.table.entry(hash, &Owned(&key), KeyState::default);
-        core.call(key, entry, hash, timestamp, |state, cx| function.process(state, record, cx))?;
-        if entry.is_nothing() {
-            core.forget(&mut self.table, hash);
-        }
-        Ok(())
+        core.put(&mut self.table, &key.key(), time, |state, cx| function.process(state, record, cx))
     }
 
     /// Lets some timers fire. Returns false when nothing is left to do; otherwise there may be something to take out.

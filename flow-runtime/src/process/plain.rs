@@ -18,6 +18,35 @@ use crate::{
     time::{Clock, Timestamp},
 };
 
+/// What all process functions without keys have in common.
+pub(super) struct PlainCore<Out, Side> {
+    pub(super) outputs: Outputs<Out, Side>,
+    pub(super) clock: Clock,
+    /// Whether the stream carries event time.
+    pub(super) timed: bool,
+    pub(super) skipped: Option<Skipped>,
+}
+
+impl<Out, Side> PlainCore<Out, Side> {
+    /// Calls a function for a record. Where it fails and that is to be skipped, it has emitted nothing.
+    #[inline(always)]
+    pub(super) fn call(
+        &mut self,
+        time: Timestamp,
+        f: impl FnOnce(&mut PlainContext<'_, Out, Side>) -> Result<(), BoxError>,
+    ) -> Result<(), BoxError> {
+        let PlainCore { outputs, clock, timed, skipped } = self;
+        let before = outputs.mark();
+        let mut cx = PlainContext { timestamp: timed.then_some(time), clock, outputs };
+        if let Err(error) = f(&mut cx) {
+            let Some(skipped) = skipped else { return Err(error) };
+            skipped.count(&error);
+            outputs.back_to(before);
+        }
+        Ok(())
+    }
+}
+
 /// A process function in one subtask: a handle that the chain's loop borrows for each batch.
 pub struct Process<F: ProcessFunction> {
     inner: Rc<RefCell<Inner<F>>>,
@@ -26,10 +55,7 @@ pub struct Process<F: ProcessFunction> {
 
 struct Inner<F: ProcessFunction> {
     function: F,
-    outputs: Outputs<F::Out, F::Side>,
-    clock: Clock,
-    timed: bool,
-    skipped: Option<Skipped>,
+    core: PlainCore<F::Out, F::Side>,
 }
 
 impl<F: ProcessFunction> Clone for Process<F> {
@@ -46,7 +72,7 @@ impl<F: ProcessFunction> Process<F> {
         timed: bool,
         skipped: Option<Skipped>,
     ) -> Self {
-        let inner = Inner { function, outputs: Outputs::new(), clock, timed, skipped };
+        let inner = Inner { function, core: PlainCore { outputs: Outputs::new(), clock, timed, skipped } };
         Process { inner: Rc::new(RefCell::new(inner)), state }
     }
 
@@ -70,28 +96,20 @@ impl<F: ProcessFunction> ProcessMut<'_, F> {
     /// Those of the function, unless they are skipped.
     #[inline]
     pub fn put(&mut self, time: Timestamp, record: F::In) -> Result<(), BoxError> {
-        let Inner { function, outputs, clock, timed, skipped } = &mut *self.inner;
-        let before = outputs.mark();
-        let timestamp = timed.then_some(time);
-        let mut cx = PlainContext { timestamp, clock, outputs };
-        if let Err(error) = function.process(&mut self.state, record, &mut cx) {
-            let Some(skipped) = skipped else { return Err(error) };
-            skipped.count(&error);
-            outputs.back_to(before);
-        }
-        Ok(())
+        let Inner { function, core } = &mut *self.inner;
+        core.call(time, |cx| function.process(&mut self.state, record, cx))
     }
 
     /// Takes out what was emitted, with its event time.
     #[inline]
     pub fn emitted(&mut self) -> Drain<'_, (Timestamp, F::Out)> {
-        self.inner.outputs.main.drain(..)
+        self.inner.core.outputs.main.drain(..)
     }
 
     /// Takes out what was emitted to the second output.
     #[inline]
     pub fn emitted_aside(&mut self) -> Drain<'_, (Timestamp, F::Side)> {
-        self.inner.outputs.side.drain(..)
+        self.inner.core.outputs.side.drain(..)
     }
 }
 
