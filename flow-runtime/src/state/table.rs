@@ -69,7 +69,7 @@ pub struct Table<K, V> {
 
 impl<K: StoredKey, V: StateValue> Table<K, V> {
     pub(crate) fn new() -> Self {
-        Table { shards: shard::empty(), tracker: Tracker::new(|key, value| (key.clone(), value.clone())) }
+        Table { shards: shard::empty(), tracker: Tracker::new() }
     }
 }
 
@@ -196,7 +196,7 @@ impl<K: StoredKey, V> Table<K, V> {
 impl<K, V> Table<K, V> {
     /// Whether the next snapshot holds all of the state: not, when files hold what was restored.
     pub(super) fn set_whole(&mut self, whole: bool) {
-        self.tracker.set_whole(whole);
+        self.tracker.set_whole(&mut self.shards, whole);
     }
 
     /// A barrier: what the table holds now is what [`collect`](Self::collect) sends from now on, whatever changes
