@@ -92,8 +92,8 @@ impl<K: StoredKey, V> Table<K, V> {
         self.entry(spot, key, initial).1
     }
 
-    /// Merges `value` into the value of `key`, which is to be found at `spot`, or stores it when the key is new, and returns the
-    /// result.
+    /// Merges `value` into the value of `key`, which is to be found at `spot`, or stores it when the key is new, and
+    /// returns the result.
     #[inline(always)]
     pub(super) fn merge<Q: Key<Stored = K>>(
         &mut self,
@@ -123,9 +123,9 @@ impl<K: StoredKey, V> Table<K, V> {
         }
     }
 
-    /// Replaces the value of `key`, which is to be found at `spot`, by `value` where `replace` says so, given the value that is
-    /// held and `value`, or stores it when the key is new. Returns the value that is held then. What is not replaced has
-    /// not changed.
+    /// Replaces the value of `key`, which is to be found at `spot`, by `value` where `replace` says so, given the value
+    /// that is held and `value`, or stores it when the key is new. Returns the value that is held then. What is not
+    /// replaced has not changed.
     #[inline(always)]
     pub(super) fn replace<Q: Key<Stored = K>>(
         &mut self,
