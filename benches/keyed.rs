@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::time::Duration;
+use std::{thread, time::Duration};
 
 use common::{Bench, Seen, Tally, check, size};
 use flow::{collection, pipeline, worker};
@@ -53,6 +53,23 @@ fn floor(keys: u64, records: u64) -> u64 {
         *count += 1;
         sum = sum.wrapping_add(*count);
     }
+    check(records, sum)
+}
+
+/// What two threads come to that share nothing, each with half of the keys: what of a job's time at parallelism 2 is the
+/// machine's doing.
+fn floor_in_two(keys: u64, records: u64) -> u64 {
+    let half = move |first: u64| {
+        let (mut map, mut sum) = (Map::default(), 0u64);
+        for n in numbers(keys / 2, records / 2) {
+            let count = map.entry((first + n).wrapping_mul(0x9e37_79b9_7f4a_7c15)).or_insert(0);
+            *count += 1;
+            sum = sum.wrapping_add(*count);
+        }
+        sum
+    };
+    let other = thread::spawn(move || half(keys / 2));
+    let sum = half(0).wrapping_add(other.join().expect("the other half is counted"));
     check(records, sum)
 }
 
@@ -117,6 +134,7 @@ fn main() {
         bench
             .case_beyond(title, keys, records)
             .way_over("floor: a map and a loop", move |records| floor(keys, records))
+            .way_over("floor, two threads, half of the keys each", move |records| floor_in_two(keys, records))
             .way_over("flow, parallelism 1", move |records| flow(keys, records, 1))
             .way_over("flow, parallelism 2", move |records| flow(keys, records, 2));
     }

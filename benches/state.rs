@@ -107,7 +107,7 @@ fn processor_time() -> [Duration; 2] {
 /// Lets the job fill its state and complete its first checkpoints, and then measures it.
 ///
 /// Returns the records per second of the worker's processor time, and by the clock.
-fn measure(name: &str, keys: u64, changing: u64, interval: Option<Duration>) -> [f64; 2] {
+fn measure(name: &str, keys: u64, changing: u64, interval: Option<Duration>, seconds: u64) -> [f64; 2] {
     let (pauses, seen, stop) = (Pauses::default(), Seen::default(), Stop::default());
     let job = counts(keys, changing, &pauses, &seen);
     let mut config = Config::with_parallelism(job.plan(), 1);
@@ -115,7 +115,7 @@ fn measure(name: &str, keys: u64, changing: u64, interval: Option<Duration>) -> 
     config.retain = 10_000;
     let directory = tempfile::tempdir().expect("a temporary directory");
     config.checkpoint_dir = Some(directory.path().display().to_string());
-    let time = size("FLOW_BENCH_SECONDS", 15);
+    let time = size("FLOW_BENCH_SECONDS", seconds);
     let recorder = Arc::clone(&pauses.0);
     let (signal, path) = (stop.clone(), directory.path().to_owned());
     let watch = thread::spawn(move || {
@@ -220,9 +220,10 @@ fn main() {
     {
         let rate = floor(keys, changing);
         println!("  {:44} {:6.2} M/s", format!("floor, {share} of the keys change"), rate / 1e6);
-        let without = measure(&format!("flow, {share}, without checkpoints"), keys, changing, None);
+        let without = measure(&format!("flow, {share}, without checkpoints"), keys, changing, None, 15);
         let every = Some(Duration::from_secs(seconds));
-        let with = measure(&format!("flow, {share}, a checkpoint every {seconds} s"), keys, changing, every);
+        let with =
+            measure(&format!("flow, {share}, a checkpoint every {seconds} s"), keys, changing, every, 15);
         println!("    checkpoints cost {:.1} %", (1.0 - with[0] / without[0]) * 100.0);
     }
     if only >= cases.len() {
@@ -231,23 +232,31 @@ fn main() {
 }
 
 /// A checkpoint each second where every key changes between two of them, so that each holds all: in turns with the same
-/// job without checkpoints.
+/// job without checkpoints. Many short rounds, for the machine's speed changes from one to the next.
 fn hot(keys: u64) {
-    let (rounds, every) = (size("FLOW_BENCH_ROUNDS", 5), Some(Duration::from_secs(1)));
+    let (rounds, second) = (size("FLOW_BENCH_ROUNDS", 9), Duration::from_secs(1));
     let mut costs = [const { Vec::new() }; 2];
-    for _ in 0..rounds {
-        let without = measure(&format!("flow, {keys} hot keys, without checkpoints"), keys, keys, None);
-        let with = measure(&format!("flow, {keys} hot keys, a checkpoint every second"), keys, keys, every);
+    for round in 0..rounds {
+        let run = |every: Option<Duration>| {
+            let with = if every.is_some() { "a checkpoint every second" } else { "without checkpoints" };
+            measure(&format!("flow, {keys} hot keys, {with}"), keys, keys, every, 5)
+        };
+        // Neither is always the first.
+        let (without, with) = if round % 2 == 0 {
+            let without = run(None);
+            (without, run(Some(second)))
+        } else {
+            let with = run(Some(second));
+            (run(None), with)
+        };
         for ((costs, without), with) in costs.iter_mut().zip(without).zip(with) {
             costs.push((1.0 - with / without) * 100.0);
         }
     }
-    let [of_worker, by_the_clock] = costs.map(|mut costs| {
+    println!("    checkpoints of {keys} hot keys, {rounds} rounds, cost");
+    for (name, mut costs) in ["of the worker's processor time", "by the clock"].into_iter().zip(costs) {
         costs.sort_by(f64::total_cmp);
-        costs[costs.len() / 2]
-    });
-    println!(
-        "    checkpoints of {keys} hot keys cost {of_worker:.1} % of the worker's time, and {by_the_clock:.1} % by the \
-         clock: medians of {rounds} rounds"
-    );
+        let at = |quarter: usize| costs[(costs.len() * quarter / 4).min(costs.len() - 1)];
+        println!("      {name}: median {:.1} %, half of them {:.1} to {:.1} %", at(2), at(1), at(3));
+    }
 }

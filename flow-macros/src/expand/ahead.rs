@@ -59,10 +59,10 @@ impl Loop<'_> {
             Mode::Streaming => self.children(id),
         };
         let emit = (self.graph.options.mode != Mode::Batch).then(|| quote!(let #REC =));
-        let (hash, value) = (local("hash"), local("projected"));
+        let (spot, value) = (local("spot"), local("projected"));
         let update = |name: &str, value: &[&Ident]| {
             let update = local_at(name, node.span);
-            quote!(#emit #at.check(#table.#update(#hash, #key #(, #value)*))?; #next)
+            quote!(#emit #at.check(#table.#update(#spot, #key #(, #value)*))?; #next)
         };
         let (arrive, rest, work) = match node.kind {
             Kind::Count => {
@@ -76,7 +76,7 @@ impl Loop<'_> {
                 let emit =
                     emit.map(|emit| quote!(#emit (#key, ::core::clone::Clone::clone(&*#accumulator));));
                 let work = quote! {
-                    let #accumulator = #table.#state(#hash, &#key, || ::core::clone::Clone::clone(&#initial));
+                    let #accumulator = #table.#state(#spot, &#key, || ::core::clone::Clone::clone(&#initial));
                     #at.#call2(#operator, &mut *#accumulator, &#REC, #f);
                     #emit
                     #next
@@ -96,7 +96,7 @@ impl Loop<'_> {
             }
         };
         self.table = Some(table);
-        self.turn = quote!((#hash, #key, #rest));
+        self.turn = quote!((#spot, #key, #rest));
         self.turned = quote! {
             #at.enter(#operator);
             #work

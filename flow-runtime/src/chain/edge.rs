@@ -17,7 +17,7 @@ use timely::scheduling::activate::SyncActivator;
 use crate::{
     error::BoxError,
     record::{Lend, Plain, Portable, Slot},
-    state::{Key, KeyGroups, hash},
+    state::{Key, KeyGroup, KeyGroups, hash},
     watermark::Signal,
 };
 
@@ -138,6 +138,8 @@ pub struct Outgoing<T> {
     /// Whether there are as many receivers as senders.
     paired: bool,
     key_groups: KeyGroups,
+    /// The owner of each key group: a division less per record.
+    owners: Box<[u32]>,
     round_robin: usize,
     /// The targets of `rescale`: a fair share of all.
     share: std::ops::Range<usize>,
@@ -157,6 +159,7 @@ impl<T> Outgoing<T> {
             let target = sender * targets / senders;
             target..target + 1
         };
+        let key_groups = KeyGroups { max_parallelism, parallelism: targets as u32 };
         Outgoing {
             buffers: (0..targets).map(|_| Vec::new()).collect(),
             full: Vec::new(),
@@ -164,7 +167,8 @@ impl<T> Outgoing<T> {
             erase: |load| load,
             sender,
             paired: senders == targets,
-            key_groups: KeyGroups { max_parallelism, parallelism: targets as u32 },
+            key_groups,
+            owners: (0..max_parallelism).map(|group| key_groups.owner(KeyGroup(group)) as u32).collect(),
             // Subtasks start at different targets, so that few records do not all meet at the first.
             round_robin: sender,
             share,
@@ -175,7 +179,7 @@ impl<T> Outgoing<T> {
     /// To the owner of the key's group.
     #[inline(always)]
     pub fn by_key<K: Key>(&self, key: &K) -> usize {
-        self.key_groups.owner(self.key_groups.group(hash(key)))
+        self.owners[self.key_groups.group(hash(key)).0 as usize] as usize
     }
 
     /// To the subtask of the same index.

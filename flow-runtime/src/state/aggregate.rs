@@ -1,6 +1,6 @@
 //! The rolling aggregates of a keyed stream: each updates the state of the record's key and yields the new value.
 
-use super::{Key, StateValue, StoredKey, Table, hash};
+use super::{Key, StateValue, StoredKey, Table, ahead::Spot, hash};
 use crate::error::BoxError;
 
 /// What `.sum(..)` can add up. An overflow is an error, not a wrong number.
@@ -47,19 +47,19 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     where
         V: Sum,
     {
-        self.add_at(hash(&key), key, value)
+        self.add_at(Spot::from(hash(&key)), key, value)
     }
 
-    /// As [`add`](Self::add), of a key whose hash is known.
+    /// As [`add`](Self::add), of a key that has come by [`arrive`](Self::arrive).
     ///
     /// # Errors
     /// When the sum overflows.
     #[inline(always)]
-    pub fn add_at<Q: Key<Stored = K>>(&mut self, hash: u64, key: Q, value: V) -> Result<(Q, V), BoxError>
+    pub fn add_at<Q: Key<Stored = K>>(&mut self, spot: Spot, key: Q, value: V) -> Result<(Q, V), BoxError>
     where
         V: Sum,
     {
-        let total = self.merge(hash, &key, value, |sum, value| {
+        let total = self.merge(spot, &key, value, |sum, value| {
             *sum = sum.plus(&value).ok_or_else(overflow::<V>)?;
             Ok(())
         })?;
@@ -73,16 +73,21 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     where
         V: PartialOrd,
     {
-        self.keep_min_at(hash(&key), key, value)
+        self.keep_min_at(Spot::from(hash(&key)), key, value)
     }
 
-    /// As [`keep_min`](Self::keep_min), of a key whose hash is known.
+    /// As [`keep_min`](Self::keep_min), of a key that has come by [`arrive`](Self::arrive).
     #[inline(always)]
-    pub fn keep_min_at<Q: Key<Stored = K>>(&mut self, hash: u64, key: Q, value: V) -> Result<(Q, V), BoxError>
+    pub fn keep_min_at<Q: Key<Stored = K>>(
+        &mut self,
+        spot: Spot,
+        key: Q,
+        value: V,
+    ) -> Result<(Q, V), BoxError>
     where
         V: PartialOrd,
     {
-        let least = self.replace(hash, &key, value, |least, value| value < least);
+        let least = self.replace(spot, &key, value, |least, value| value < least);
         Ok((key, least))
     }
 
@@ -93,16 +98,21 @@ impl<K: StoredKey, V: StateValue> Table<K, V> {
     where
         V: PartialOrd,
     {
-        self.keep_max_at(hash(&key), key, value)
+        self.keep_max_at(Spot::from(hash(&key)), key, value)
     }
 
-    /// As [`keep_max`](Self::keep_max), of a key whose hash is known.
+    /// As [`keep_max`](Self::keep_max), of a key that has come by [`arrive`](Self::arrive).
     #[inline(always)]
-    pub fn keep_max_at<Q: Key<Stored = K>>(&mut self, hash: u64, key: Q, value: V) -> Result<(Q, V), BoxError>
+    pub fn keep_max_at<Q: Key<Stored = K>>(
+        &mut self,
+        spot: Spot,
+        key: Q,
+        value: V,
+    ) -> Result<(Q, V), BoxError>
     where
         V: PartialOrd,
     {
-        let greatest = self.replace(hash, &key, value, |greatest, value| value > greatest);
+        let greatest = self.replace(spot, &key, value, |greatest, value| value > greatest);
         Ok((key, greatest))
     }
 }
@@ -117,13 +127,13 @@ impl<K: StoredKey> Table<K, u64> {
         self.add(key, 1)
     }
 
-    /// As [`tally`](Self::tally), of a key whose hash is known.
+    /// As [`tally`](Self::tally), of a key that has come by [`arrive`](Self::arrive).
     ///
     /// # Errors
     /// As there.
     #[inline(always)]
-    pub fn tally_at<Q: Key<Stored = K>>(&mut self, hash: u64, key: Q) -> Result<(Q, u64), BoxError> {
-        self.add_at(hash, key, 1)
+    pub fn tally_at<Q: Key<Stored = K>>(&mut self, spot: Spot, key: Q) -> Result<(Q, u64), BoxError> {
+        self.add_at(spot, key, 1)
     }
 }
 

@@ -5,9 +5,12 @@
 //! all of the chain's work lies between one key and the next. So the loop is split there: it puts keys aside, the table
 //! fetches the entries of all of them at once, and then the loop goes on with each.
 
+use hashbrown::{HashTable, hash_table::AbsentEntry};
+
 use super::{
     Key, StoredKey, Table, hash,
-    shard::{self, Shard},
+    shard::{self, Entry},
+    track::Found,
 };
 use crate::chain::At;
 
@@ -17,8 +20,41 @@ const RECORDS: usize = 32;
 /// A table of fewer bytes than this lies in the caches anyway, and nothing waits there.
 const CACHED: usize = 1 << 20;
 
-/// A record that has come to the table: the hash of its key, the key, and the rest that is needed of it.
-type Turn<Q, P> = (u64, Q, P);
+/// A record that has come to the table: where its entry is, its key, and the rest that is needed of it.
+type Turn<Q, P> = (Spot, Q, P);
+
+/// Where the entry of a key is found: by its hash, and at once where the table has looked ahead.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot {
+    pub(crate) hash: u64,
+    /// Where in its shard the entry may lie. Whoever goes there has to compare the key: what was seen may be another
+    /// entry with a similar hash, and since then the table may have changed.
+    bucket: usize,
+}
+
+impl From<u64> for Spot {
+    #[inline(always)]
+    fn from(hash: u64) -> Self {
+        Spot { hash, bucket: usize::MAX }
+    }
+}
+
+impl Spot {
+    /// The entry of `key` in its shard.
+    #[inline(always)]
+    pub(super) fn find<'t, Q: Key, V>(
+        self,
+        entries: &'t mut HashTable<Entry<Q::Stored, V>>,
+        key: &Q,
+    ) -> Result<Found<'t, Q::Stored, V>, AbsentEntry<'t, Entry<Q::Stored, V>>> {
+        let entries = match entries.get_bucket_entry(self.bucket) {
+            Ok(found) if key.is(&found.get().key) => return Ok(found),
+            Ok(another) => another.into_table(),
+            Err(absent) => absent.into_table(),
+        };
+        entries.find_entry(self.hash, |entry| key.is(&entry.key))
+    }
+}
 
 /// The records of a batch that wait at a table, in their order: first they are put there, until there is no more room,
 /// and then they are given out.
@@ -102,7 +138,7 @@ impl<K: StoredKey, V> Table<K, V> {
         key: Q,
         rest: P,
     ) -> Option<Turn<Q, P>> {
-        let turn = (hash(&key), key, rest);
+        let turn = (Spot::from(hash(&key)), key, rest);
         if !ahead.waits {
             return Some(turn);
         }
@@ -113,23 +149,26 @@ impl<K: StoredKey, V> Table<K, V> {
         if ahead.len < RECORDS {
             return None;
         }
-        self.look_ahead(&ahead.waiting);
+        self.look_ahead(&mut ahead.waiting);
         ahead.gives_out = true;
         ahead.give_out(at)
     }
 
-    /// Lets the processor fetch the entries of the keys that wait.
+    /// Lets the processor fetch the entries of the keys that wait, in two steps: while one key's place in the table is
+    /// on its way from memory, it goes on to the next key's, and does not wait with an entry that it cannot find yet.
     #[inline(never)]
-    fn look_ahead<Q: Key<Stored = K>, P>(&self, waiting: &[Option<Waiting<Q, P>>; RECORDS]) {
-        let mut found = 0;
-        for Waiting { turn: (hash, key, _), .. } in waiting.iter().flatten() {
-            let Shard { entries, marks } = &self.shards[shard::of(*hash)];
-            // Just as they will be found: what a processor expects then is nearly always right, so that it goes on to
-            // the next key without having seen this one.
-            if let Some(bucket) = entries.find_bucket_index(*hash, |entry| key.is(&entry.key)) {
-                found += usize::from(marks.changed.get(bucket));
-            }
+    fn look_ahead<Q: Key<Stored = K>, P>(&self, waiting: &mut [Option<Waiting<Q, P>>; RECORDS]) {
+        for Waiting { turn: (spot, ..), .. } in waiting.iter_mut().flatten() {
+            let entries = &self.shards[shard::of(spot.hash)].entries;
+            // The first one whose hash is similar, which is nearly always that of the key.
+            spot.bucket = entries.find_bucket_index(spot.hash, |_| true).unwrap_or(usize::MAX);
         }
+        let mut found = 0;
+        for Waiting { turn: (spot, key, _), .. } in waiting.iter().flatten() {
+            let entries = &self.shards[shard::of(spot.hash)].entries;
+            found += usize::from(entries.get_bucket(spot.bucket).is_some_and(|entry| key.is(&entry.key)));
+        }
+        // Nothing depends on it.
         std::hint::black_box(found);
     }
 }
@@ -143,10 +182,10 @@ mod tests {
         table: &mut Table<K, V>,
         keys: impl Iterator<Item = Q>,
         mut passes: impl FnMut(&Q) -> bool,
-        mut work: impl FnMut(&mut Table<K, V>, &At, u64, Q) -> R,
+        mut work: impl FnMut(&mut Table<K, V>, &At, Spot, Q) -> R,
     ) -> Vec<R> {
         let (mut at, mut ahead, mut keys, mut results) = (At::start(0), Ahead::of(table), keys, Vec::new());
-        while let Some((hash, key, ())) = 'turn: {
+        while let Some((spot, key, ())) = 'turn: {
             if ahead.gives_out() {
                 break 'turn ahead.give_out(&mut at);
             }
@@ -160,7 +199,7 @@ mod tests {
             }
             ahead.end(&mut at)
         } {
-            results.push(work(table, &at, hash, key));
+            results.push(work(table, &at, spot, key));
         }
         results
     }
@@ -182,7 +221,7 @@ mod tests {
             for make in [Table::<u64, u64>::new, large] {
                 let mut table = make();
                 let expected: Vec<_> = keys().map(|key| table.tally(key).unwrap()).collect();
-                let tally = |table: &mut Table<_, _>, _: &At, hash, key| table.tally_at(hash, key).unwrap();
+                let tally = |table: &mut Table<_, _>, _: &At, spot, key| table.tally_at(spot, key).unwrap();
                 assert_eq!(each(&mut make(), keys(), |_| true, tally), expected);
             }
         }

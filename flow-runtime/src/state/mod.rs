@@ -12,7 +12,7 @@ mod track;
 
 pub use aggregate::Sum;
 pub(crate) use aggregate::overflow;
-pub use ahead::Ahead;
+pub use ahead::{Ahead, Spot};
 pub use key::{Key, KeyGroup, StoredKey, StoredKeyPart};
 pub(crate) use key::{KeyGroups, hash};
 pub(crate) use operator::{Held, Items, OperatorPort, Share};

@@ -11,7 +11,9 @@ use std::{
 use hashbrown::HashTable;
 
 use super::{
-    Key, StoredKey, hash,
+    Key, StoredKey,
+    ahead::Spot,
+    hash,
     shard::{self, Entry, Marks, Shard, Shards},
     track::{Closed, Tracker},
 };
@@ -67,7 +69,7 @@ pub struct Table<K, V> {
 
 impl<K: StoredKey, V: StateValue> Table<K, V> {
     pub(crate) fn new() -> Self {
-        Table { shards: shard::empty(), tracker: Tracker::new(|key, value| (key.clone(), value.clone())) }
+        Table { shards: shard::empty(), tracker: Tracker::new() }
     }
 }
 
@@ -76,26 +78,26 @@ impl<K: StoredKey, V> Table<K, V> {
     /// The value of `key`, which is `initial()` when the key is new.
     #[inline(always)]
     pub fn value<Q: Key<Stored = K>>(&mut self, key: &Q, initial: impl FnOnce() -> V) -> &mut V {
-        self.value_at(hash(key), key, initial)
+        self.value_at(Spot::from(hash(key)), key, initial)
     }
 
-    /// As [`value`](Self::value), of a key whose hash is known.
+    /// As [`value`](Self::value), of a key that has come by [`arrive`](Self::arrive).
     #[inline(always)]
     pub fn value_at<Q: Key<Stored = K>>(
         &mut self,
-        hash: u64,
+        spot: Spot,
         key: &Q,
         initial: impl FnOnce() -> V,
     ) -> &mut V {
-        self.entry(hash, key, initial).1
+        self.entry(spot, key, initial).1
     }
 
-    /// Merges `value` into the value of `key`, whose hash is given, or stores it when the key is new, and returns the
-    /// result.
+    /// Merges `value` into the value of `key`, which is to be found at `spot`, or stores it when the key is new, and
+    /// returns the result.
     #[inline(always)]
     pub(super) fn merge<Q: Key<Stored = K>>(
         &mut self,
-        hash: u64,
+        spot: Spot,
         key: &Q,
         value: V,
         merge: impl FnOnce(&mut V, V) -> Result<(), BoxError>,
@@ -103,11 +105,11 @@ impl<K: StoredKey, V> Table<K, V> {
     where
         V: Clone,
     {
-        let number = shard::of(hash);
+        let number = shard::of(spot.hash);
         let Shard { entries, marks } = &mut self.shards[number];
         // `entry` would hash, compare and reserve in one go, but it needs the owned key; this is as fast for keys that
         // are known, and those are nearly all.
-        match entries.find_entry(hash, |entry| key.is(&entry.key)) {
+        match spot.find(entries, key) {
             Ok(found) => {
                 let entry = self.tracker.change(number, marks, found);
                 merge(&mut entry.value, value)?;
@@ -115,19 +117,19 @@ impl<K: StoredKey, V> Table<K, V> {
             }
             Err(absent) => {
                 let new = Entry { key: key.store(), value: value.clone() };
-                insert(absent.into_table(), marks, &mut self.tracker, number, hash, new);
+                insert(absent.into_table(), marks, &mut self.tracker, number, spot.hash, new);
                 Ok(value)
             }
         }
     }
 
-    /// Replaces the value of `key`, whose hash is given, by `value` where `replace` says so, given the value that is
-    /// held and `value`, or stores it when the key is new. Returns the value that is held then. What is not replaced has
-    /// not changed.
+    /// Replaces the value of `key`, which is to be found at `spot`, by `value` where `replace` says so, given the value
+    /// that is held and `value`, or stores it when the key is new. Returns the value that is held then. What is not
+    /// replaced has not changed.
     #[inline(always)]
     pub(super) fn replace<Q: Key<Stored = K>>(
         &mut self,
-        hash: u64,
+        spot: Spot,
         key: &Q,
         value: V,
         replace: impl FnOnce(&V, &V) -> bool,
@@ -135,9 +137,9 @@ impl<K: StoredKey, V> Table<K, V> {
     where
         V: Clone,
     {
-        let number = shard::of(hash);
+        let number = shard::of(spot.hash);
         let Shard { entries, marks } = &mut self.shards[number];
-        match entries.find_entry(hash, |entry| key.is(&entry.key)) {
+        match spot.find(entries, key) {
             Ok(found) => {
                 if !replace(&found.get().value, &value) {
                     return found.get().value.clone();
@@ -147,7 +149,7 @@ impl<K: StoredKey, V> Table<K, V> {
             }
             Err(absent) => {
                 let new = Entry { key: key.store(), value: value.clone() };
-                insert(absent.into_table(), marks, &mut self.tracker, number, hash, new);
+                insert(absent.into_table(), marks, &mut self.tracker, number, spot.hash, new);
                 value
             }
         }
@@ -194,7 +196,7 @@ impl<K: StoredKey, V> Table<K, V> {
 impl<K, V> Table<K, V> {
     /// Whether the next snapshot holds all of the state: not, when files hold what was restored.
     pub(super) fn set_whole(&mut self, whole: bool) {
-        self.tracker.set_whole(whole);
+        self.tracker.set_whole(&mut self.shards, whole);
     }
 
     /// A barrier: what the table holds now is what [`collect`](Self::collect) sends from now on, whatever changes

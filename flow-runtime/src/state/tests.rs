@@ -226,6 +226,23 @@ fn a_snapshot_is_as_long_as_what_has_changed() {
     assert!(next(&keyed).unwrap().0);
 }
 
+/// Where most of the state changes from barrier to barrier no bits are kept, until the sample shows that it is over.
+#[test]
+fn changes_are_followed_again_when_they_become_few() {
+    let keyed = Keyed::<String, u64>::empty();
+    let change = |keys: u64| (0..keys).for_each(|key| put(&keyed, key, 1));
+    for _ in 0..4 {
+        change(10_000);
+        assert!(next(&keyed).unwrap().0);
+    }
+    change(10);
+    assert!(next(&keyed).unwrap().0, "what has changed is not known");
+    change(10);
+    let (whole, ten) = next(&keyed).unwrap();
+    assert!(!whole && ten < 1000, "{ten} bytes");
+    assert!(next(&keyed).is_none());
+}
+
 #[test]
 fn what_comes_and_goes_within_an_epoch_leaves_no_trace() {
     let keyed = Keyed::<String, u64>::empty();

@@ -4,7 +4,9 @@
 //! made again: otherwise a timer would find any other key that has a timer for the same time.
 
 use super::{
-    Key, StoredKey, Table, hash,
+    Key, StoredKey, Table,
+    ahead::Spot,
+    hash,
     shard::{self, Entry, Marks, Shard},
     table::insert,
     track::{Found, Tracker},
@@ -14,21 +16,22 @@ use super::{
 const MANY: usize = 1 << 16;
 
 impl<K: StoredKey, V> Table<K, V> {
-    /// The value of `key`, whose hash is given, with the stored key.
+    /// The value of `key`, whose hash is given, or where its entry is found, with the stored key.
     #[inline(always)]
     pub(crate) fn entry<Q: Key<Stored = K>>(
         &mut self,
-        hash: u64,
+        spot: impl Into<Spot>,
         key: &Q,
         initial: impl FnOnce() -> V,
     ) -> (&K, &mut V) {
-        let number = shard::of(hash);
+        let spot = spot.into();
+        let number = shard::of(spot.hash);
         let Shard { entries, marks } = &mut self.shards[number];
-        let entry = match entries.find_entry(hash, |entry| key.is(&entry.key)) {
+        let entry = match spot.find(entries, key) {
             Ok(found) => self.tracker.change(number, marks, found),
             Err(absent) => {
                 let new = Entry { key: key.store(), value: initial() };
-                insert(absent.into_table(), marks, &mut self.tracker, number, hash, new)
+                insert(absent.into_table(), marks, &mut self.tracker, number, spot.hash, new)
             }
         };
         let Entry { key, value } = entry;

@@ -3,10 +3,14 @@
 //! An entry that changes for the first time in an epoch gets a bit. At the barrier the bits are put aside; the entries
 //! are copied afterwards, slice by slice between batches. Whoever is about to change an entry that is still to be
 //! copied has it copied first, so what is collected is the state at the barrier.
+//!
+//! Bits take time where most of the state changes from barrier to barrier, and then they say nothing. So there they are
+//! kept only while entries are still to be copied, and otherwise only in a sample of the shards, by which is seen when
+//! that ends.
 
 use std::{sync::mpsc, time::Instant};
 
-use hashbrown::hash_table::OccupiedEntry;
+use hashbrown::{HashTable, hash_table::OccupiedEntry};
 
 use super::shard::{Bits, Entry, Marks, SHARDS, Shard, Shards, no_bits};
 
@@ -17,6 +21,10 @@ pub(super) type Found<'t, K, V> = OccupiedEntry<'t, Entry<K, V>>;
 const CHUNK_BYTES: usize = 64 << 10;
 /// After so many steps the clock is looked at.
 const STEPS: usize = 32;
+/// One shard of so many belongs to the sample.
+const SAMPLED: usize = 16;
+/// The sample says nothing if fewer entries than this are in it.
+const SAMPLE: usize = if cfg!(test) { 32 } else { 1024 };
 
 /// Of the state at a barrier, some.
 pub(super) enum Chunk<K, V> {
@@ -51,8 +59,14 @@ impl<K, V> Collection<K, V> {
 
     fn push(&mut self, copy: (K, V)) {
         self.chunk.push(copy);
-        if self.chunk.len() == Self::CHUNK {
-            self.send(Vec::with_capacity(Self::CHUNK));
+        self.send_full();
+    }
+
+    #[inline]
+    fn send_full(&mut self) {
+        if self.chunk.len() >= Self::CHUNK {
+            // A little more, for the last entries come up to 64 at a time.
+            self.send(Vec::with_capacity(Self::CHUNK + 64));
         }
     }
 
@@ -67,24 +81,66 @@ pub(super) struct Tracker<K, V> {
     /// Of each entry, whether a checkpoint holds its key, so that its removal has to be written down. Not set of empty
     /// buckets.
     pub(super) stored: Box<[Bits; SHARDS]>,
-    /// How many entries have changed in this epoch.
+    /// How many entries have changed in this epoch, as far as bits are kept.
     changed: usize,
+    /// Most of the state changes from barrier to barrier: bits are kept no longer than needed.
+    most_changes: bool,
     /// Keys that a checkpoint holds and that were removed in this epoch.
     removed: Vec<K>,
     /// The next snapshot holds all of the state.
     whole: bool,
     collection: Option<Collection<K, V>>,
-    copy: fn(&K, &V) -> (K, V),
+    copy: fn(&Entry<K, V>) -> (K, V),
+    copy_all: CopyAll<K, V>,
+}
+
+/// Copies of the 64 entries from a bucket on those that have a bit. Returns which there are.
+type CopyAll<K, V> = fn(&HashTable<Entry<K, V>>, usize, u64, &mut Vec<(K, V)>) -> u64;
+
+impl<K: Clone, V: Clone> Tracker<K, V> {
+    pub(super) fn new() -> Self {
+        Tracker {
+            stored: no_bits(),
+            changed: 0,
+            most_changes: false,
+            removed: Vec::new(),
+            whole: true,
+            collection: None,
+            copy,
+            copy_all,
+        }
+    }
+}
+
+fn copy<K: Clone, V: Clone>(Entry { key, value }: &Entry<K, V>) -> (K, V) {
+    (key.clone(), value.clone())
+}
+
+fn copy_all<K: Clone, V: Clone>(
+    entries: &HashTable<Entry<K, V>>,
+    first: usize,
+    mut bits: u64,
+    copies: &mut Vec<(K, V)>,
+) -> u64 {
+    let mut there = 0;
+    while bits != 0 {
+        let bit = bits.trailing_zeros();
+        if let Some(entry) = entries.get_bucket(first + bit as usize) {
+            copies.push(copy(entry));
+            there |= 1 << bit;
+        }
+        bits &= bits - 1;
+    }
+    there
 }
 
 impl<K, V> Tracker<K, V> {
-    pub(super) fn new(copy: fn(&K, &V) -> (K, V)) -> Self {
-        Tracker { stored: no_bits(), changed: 0, removed: Vec::new(), whole: true, collection: None, copy }
-    }
-
     /// The next snapshot holds all of the state, or, after a restore, only what changes from here on.
-    pub(super) fn set_whole(&mut self, whole: bool) {
+    pub(super) fn set_whole(&mut self, shards: &mut Shards<K, V>, whole: bool) {
         self.whole = whole;
+        if !whole {
+            shards.iter_mut().for_each(|shard| shard.marks.all_changed = false);
+        }
     }
 
     /// An entry is about to change.
@@ -97,7 +153,7 @@ impl<K, V> Tracker<K, V> {
     ) -> &'t mut Entry<K, V> {
         let bucket = found.bucket_index();
         let entry = found.into_mut();
-        if !marks.changed.get(bucket) {
+        if marks.is_new_change(bucket) {
             self.first_change(number, marks, bucket, entry);
         }
         entry
@@ -116,7 +172,7 @@ impl<K, V> Tracker<K, V> {
     /// Copies what is to be collected before it changes.
     fn save(&mut self, number: usize, bucket: usize, entry: &Entry<K, V>) {
         if let Some(collection) = &mut self.collection {
-            collection.push((self.copy)(&entry.key, &entry.value));
+            collection.push((self.copy)(entry));
             self.stored[number].set(bucket);
         }
     }
@@ -124,6 +180,9 @@ impl<K, V> Tracker<K, V> {
     /// An entry has been put there that was not known before.
     #[inline]
     pub(super) fn inserted(&mut self, marks: &mut Marks, bucket: usize) {
+        if marks.all_changed {
+            return;
+        }
         // The bit may be left of an entry that was there before, or of none. Nothing is pending but while something is
         // collected.
         if self.collection.is_some() {
@@ -144,7 +203,7 @@ impl<K, V> Tracker<K, V> {
     #[inline(always)]
     pub(super) fn change_in_place(&mut self, number: usize, marks: &mut Marks, found: &Found<'_, K, V>) {
         let bucket = found.bucket_index();
-        if !marks.changed.get(bucket) {
+        if marks.is_new_change(bucket) {
             self.first_change(number, marks, bucket, found.get());
         }
     }
@@ -165,11 +224,13 @@ impl<K, V> Tracker<K, V> {
         last: impl FnOnce(&K, &mut V) -> R,
     ) -> (V, R) {
         let bucket = found.bucket_index();
-        if marks.pending.take(bucket) {
-            self.save(number, bucket, found.get());
-        }
-        if marks.changed.take(bucket) {
-            self.changed -= 1;
+        if !marks.all_changed {
+            if marks.pending.take(bucket) {
+                self.save(number, bucket, found.get());
+            }
+            if marks.changed.take(bucket) {
+                self.changed -= 1;
+            }
         }
         let (Entry { key, mut value }, _) = found.remove();
         let result = last(&key, &mut value);
@@ -192,7 +253,7 @@ impl<K, V> Tracker<K, V> {
     pub(super) fn emptied(&mut self) {
         self.stored = no_bits();
         self.removed.clear();
-        (self.changed, self.whole) = (0, true);
+        (self.changed, self.most_changes, self.whole) = (0, false, true);
     }
 
     /// Ends the epoch: what `shards` hold now is what the following calls of [`collect`](Self::collect) send. `None`
@@ -201,17 +262,21 @@ impl<K, V> Tracker<K, V> {
         // Only when a checkpoint was given up before all was collected for it.
         self.collect(shards, None);
         let changed = self.changed + self.removed.len();
-        if changed == 0 && !self.whole {
+        let unknown = shards.iter().any(|shard| shard.marks.all_changed);
+        if changed == 0 && !self.whole && !unknown {
             return None;
         }
         // Half of the state costs half as much as all of it, and all of it needs nothing else to be read again.
-        let whole = self.whole || 2 * changed >= shards.iter().map(|shard| shard.entries.len()).sum();
-        for Shard { marks: Marks { changed, pending }, .. } in shards.iter_mut() {
+        let whole =
+            self.whole || unknown || 2 * changed >= shards.iter().map(|shard| shard.entries.len()).sum();
+        self.most_changes = whole && most_of_sample_changed(shards);
+        for Shard { marks: Marks { all_changed, changed, pending }, .. } in shards.iter_mut() {
             // Nothing is pending by now, so nothing has changed then.
             std::mem::swap(changed, pending);
             if whole {
                 pending.words().fill(u64::MAX);
             }
+            *all_changed = false;
         }
         let (to, chunks) = mpsc::channel();
         if !self.removed.is_empty() {
@@ -232,16 +297,14 @@ impl<K, V> Tracker<K, V> {
             while let (Some(word), Some(stored)) =
                 (words.get_mut(collection.at), stored.get_mut(collection.at))
             {
-                let mut pending = std::mem::take(word);
-                steps += 1 + pending.count_ones() as usize;
-                while pending != 0 {
-                    let bucket = collection.at * 64 + pending.trailing_zeros() as usize;
-                    if let Some(Entry { key, value }) = entries.get_bucket(bucket) {
-                        collection.push((self.copy)(key, value));
-                        *stored |= pending & pending.wrapping_neg();
-                    }
-                    pending &= pending - 1;
+                let pending = std::mem::take(word);
+                if pending != 0 {
+                    let there = (self.copy_all)(entries, collection.at * 64, pending, &mut collection.chunk);
+                    *stored |= there;
+                    steps += there.count_ones() as usize;
+                    collection.send_full();
                 }
+                steps += 1;
                 collection.at += 1;
                 if steps >= STEPS {
                     if until.is_some_and(|until| Instant::now() >= until) {
@@ -250,6 +313,7 @@ impl<K, V> Tracker<K, V> {
                     steps = 0;
                 }
             }
+            marks.all_changed = self.most_changes && !is_sampled(collection.shard);
             (collection.shard, collection.at) = (collection.shard + 1, 0);
         }
         if !collection.chunk.is_empty() {
@@ -259,4 +323,16 @@ impl<K, V> Tracker<K, V> {
         self.collection = None;
         true
     }
+}
+
+fn is_sampled(shard: usize) -> bool {
+    shard.is_multiple_of(SAMPLED)
+}
+
+/// Whether at least half of the entries have changed in this epoch, by those whose bits are always kept.
+fn most_of_sample_changed<K, V>(shards: &Shards<K, V>) -> bool {
+    let sample = || shards.iter().step_by(SAMPLED).filter(|shard| !shard.marks.all_changed);
+    let entries: usize = sample().map(|shard| shard.entries.len()).sum();
+    let changed: usize = sample().map(|shard| shard.marks.changed.count()).sum();
+    entries >= SAMPLE && 2 * changed >= entries
 }
