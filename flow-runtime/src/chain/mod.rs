@@ -18,7 +18,7 @@ pub(crate) use edge::Partition;
 pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received, Stream};
 pub(crate) use operator::{Built, Part, build};
 pub(crate) use position::Fault;
-pub use position::{At, ChainError, Skipped};
+pub use position::{At, ChainError, Failed, Skipped};
 pub(crate) use state::{OperatorStateParts, OperatorWrite};
 pub(crate) use wiring::Environment;
 pub use wiring::{Chain, Wiring};
