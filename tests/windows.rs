@@ -217,6 +217,83 @@ fn what_is_computed_of_windows() -> Result<(), Error> {
     Ok(())
 }
 
+/// A key, a time, and a number.
+type Numbered = (u64, i64, u64);
+
+/// Where there are many keys, records wait for each other before they go to the table.
+#[pipeline]
+fn of_many_keys(input: Input<Numbered>, sums: Output<(i64, u64, u64)>) {
+    source(input)
+        .watermarks(monotonous(), |(_, time, _)| *time)
+        .filter(|(_, _, n)| *n > 0)
+        .key_by(|(key, _, _)| *key)
+        .window(sliding("1s", "1s"))
+        .sum(|(_, _, n)| *n)
+        .with(|key, window, sum| (window.start.as_millis(), key, sum))
+        .sink(sums);
+}
+
+#[test]
+fn records_that_wait_for_each_other_are_in_their_windows_when_these_fire() -> Result<(), Error> {
+    for parallelism in [1, 2] {
+        let mut test = Harness::new();
+        let (input, sums) = (test.input(), test.output());
+        test.parallelism(parallelism).start(of_many_keys(input.clone(), sums.clone()))?;
+        let (mut random, mut expected, mut late) = (random(7), BTreeMap::new(), 0);
+        for batch in 0..3 {
+            // Two windows of which the watermark then passes the first; the last batches end with few records.
+            let mut key = 0;
+            let mut records = Vec::new();
+            for i in 0..30_011 - batch * 14_990 {
+                key = match random(6) {
+                    0 => 7,
+                    1 => key,
+                    _ => random(40_000),
+                };
+                let is_late = batch > 0 && i % 97 == 3;
+                let second = 2 * (batch - i64::from(is_late));
+                let time = 1000 * second + if is_late { 0 } else { random(1500) as i64 };
+                let n = random(4);
+                records.push((key, time, n));
+                if is_late && n > 0 {
+                    late += 1;
+                } else if n > 0 {
+                    *expected.entry((time - time % 1000, key)).or_insert(0) += n;
+                }
+            }
+            // The last one says how far the watermark gets.
+            records.push((7, 2000 * batch + 1500, 1));
+            *expected.entry((2000 * batch + 1000, 7)).or_insert(0) += 1;
+            input.push_all(records);
+            test.settle()?;
+        }
+        let summary = test.finish()?;
+        assert_eq!(summary.late.values().sum::<u64>(), late);
+        let expected: Vec<_> = expected.into_iter().map(|((start, key), sum)| (start, key, sum)).collect();
+        assert_eq!(sums.take_sorted(), expected, "{parallelism}");
+    }
+    Ok(())
+}
+
+#[pipeline(restart = none)]
+fn narrow_sums(input: Input<(u64, u8)>, sums: Output<(u64, u8)>) {
+    let numbers = source(input).watermarks(monotonous(), |_| 5i64);
+    numbers.key_by(|(key, _)| *key).window(tumbling("1s")).sum(|(_, n)| *n).sink(sums);
+}
+
+#[test]
+fn the_record_that_fails_is_named_though_others_have_come_after_it() -> Result<(), Error> {
+    let mut test = Harness::new();
+    let (input, sums) = (test.input(), test.output());
+    test.start(narrow_sums(input.clone(), sums))?;
+    input.push_all((0..40_000).map(|key| (key, 1)));
+    test.settle()?;
+    input.push_all((0..50).map(|key| (key, if key == 37 { 255 } else { 1 })));
+    let error = test.settle().expect_err("256 does not fit").to_string();
+    assert!(error.contains("record 37 of push 1") && error.contains("does not fit into `u8`"), "{error}");
+    Ok(())
+}
+
 #[pipeline(time = processing)]
 fn by_the_clock(input: Input<u64>, out: Output<(u64, u64)>, chained: Output<u64>, last: Output<u64>) {
     let numbers = source(input);

@@ -20,12 +20,15 @@ use std::{
 const TOLERANCE: f64 = 0.03;
 
 /// Each loop, and a number of records after which nothing new happens in it.
-const LOOPS: [(&str, u64); 5] = [
+const LOOPS: [(&str, u64); 8] = [
     ("chain", 200_000),
     ("word_count", 200_000),
     ("keyed_count", 200_000),
     ("tumbling_windows", 2_000_000),
     ("session_windows", 1_000_000),
+    ("sliding_windows", 500_000),
+    ("window_join", 200_000),
+    ("interval_join", 200_000),
 ];
 
 #[test]

@@ -8,7 +8,7 @@ use std::{env, path::Path, process::ExitCode, time::Duration};
 use flow::{
     Definition, Job, collection, file, pipeline,
     watermark::monotonous,
-    window::{session, tumbling},
+    window::{session, sliding, tumbling},
     worker,
 };
 
@@ -68,6 +68,44 @@ fn session_windows(records: u64, seen: &Seen) {
     events.key_by(|(key, _)| *key).window(session("50ms")).count().sink(Tally(seen.clone()));
 }
 
+#[pipeline(guarantee = at_least_once)]
+fn sliding_windows(records: u64, seen: &Seen) {
+    let events =
+        source(collection::iterate(move || timed(records))).watermarks(monotonous(), |(_, time)| *time);
+    events.key_by(|(key, _)| *key).window(sliding("1s", "1s")).count().sink(Tally(seen.clone()));
+}
+
+/// As [`timed`], but ten in each millisecond: a second has one of each key.
+fn seldom(records: u64) -> impl Iterator<Item = (u64, i64)> + Send {
+    keys(records).zip(0..).map(|(key, n)| (key, n / 10))
+}
+
+#[pipeline(guarantee = at_least_once)]
+fn window_join(records: u64, seen: &Seen) {
+    let left =
+        source(collection::iterate(move || seldom(records / 2))).watermarks(monotonous(), |(_, time)| *time);
+    let right =
+        source(collection::iterate(move || seldom(records / 2))).watermarks(monotonous(), |(_, time)| *time);
+    left.key_by(|(key, _)| *key)
+        .join(right.key_by(|(key, _)| *key))
+        .window(tumbling("1s"))
+        .with(|key, (_, left), (_, right)| key ^ (left - right) as u64)
+        .sink(Tally(seen.clone()));
+}
+
+#[pipeline(guarantee = at_least_once)]
+fn interval_join(records: u64, seen: &Seen) {
+    let left =
+        source(collection::iterate(move || seldom(records / 2))).watermarks(monotonous(), |(_, time)| *time);
+    let right =
+        source(collection::iterate(move || seldom(records / 2))).watermarks(monotonous(), |(_, time)| *time);
+    left.key_by(|(key, _)| *key)
+        .interval_join(right.key_by(|(key, _)| *key))
+        .between("-1s", "1s")
+        .with(|key, (_, left), (_, right)| key ^ (left - right) as u64)
+        .sink(Tally(seen.clone()));
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [name, what] = arguments.as_slice() else {
@@ -87,6 +125,9 @@ fn main() -> ExitCode {
             "keyed_count" => run(&keyed_count(records, &seen)),
             "tumbling_windows" => run(&tumbling_windows(records, &seen)),
             "session_windows" => run(&session_windows(records, &seen)),
+            "sliding_windows" => run(&sliding_windows(records, &seen)),
+            "window_join" => run(&window_join(records, &seen)),
+            "interval_join" => run(&interval_join(records, &seen)),
             _ => {
                 eprintln!("there is no loop `{name}`");
                 return ExitCode::FAILURE;

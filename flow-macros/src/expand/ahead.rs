@@ -5,6 +5,7 @@ use quote::quote;
 use syn::Lifetime;
 
 use super::{
+    apart::is_apart,
     chain::Loop,
     operator::{REC, function},
 };
@@ -16,8 +17,8 @@ use crate::{
     vocab::Kind,
 };
 
-/// The aggregate at which the loop is split. None where a record may borrow from what only one turn of the loop has, or
-/// where others are made of it on the way, whose number is not known.
+/// The aggregate at which the loop is split. None where a key may borrow from what only one turn of the loop has, or where
+/// other records are made of one on the way, whose number is not known.
 pub(super) fn waits_at(graph: &Graph, layout: &Layout, root: Root) -> Option<NodeId> {
     let behind = |id| {
         let mut readers = graph.consumers(id);
@@ -32,7 +33,7 @@ pub(super) fn waits_at(graph: &Graph, layout: &Layout, root: Root) -> Option<Nod
         match graph.nodes[at].kind {
             // Event time would have to wait, too.
             Kind::Count | Kind::Sum | Kind::Min | Kind::Max | Kind::Fold => {
-                return Some(at).filter(|at| !graph.takes_time(*at));
+                return Some(at).filter(|at| !graph.takes_time(*at) && key_waits(graph, *at));
             }
             Kind::Map | Kind::Filter | Kind::FilterMap | Kind::Inspect | Kind::KeyBy
                 if !layout.ends(graph, at) =>
@@ -42,6 +43,12 @@ pub(super) fn waits_at(graph: &Graph, layout: &Layout, root: Root) -> Option<Nod
             _ => return None,
         }
     }
+}
+
+/// Whether the key may outlive its record.
+fn key_waits(graph: &Graph, id: NodeId) -> bool {
+    let key_by = graph.nodes[id].inputs.first().map(|key_by| &graph.nodes[*key_by]);
+    key_by.and_then(|key_by| key_by.arguments.last()).is_some_and(is_apart)
 }
 
 impl Loop<'_> {

@@ -36,6 +36,8 @@ pub(super) struct Loop<'g> {
     pub(super) results_of: Option<NodeId>,
     /// Windows, whose results come when they fire, and aggregates of a batch pipeline, whose results come at the end.
     pub(super) deferred: Vec<NodeId>,
+    /// Windows into which it puts values that may wait there until it ends.
+    pub(super) settles: Vec<(Ident, NodeId)>,
     /// The aggregate at which records wait.
     pub(super) ahead: Option<NodeId>,
     /// Its table.
@@ -56,6 +58,7 @@ impl<'g> Loop<'g> {
             operators: Vec::new(),
             applied: Vec::new(),
             deferred: Vec::new(),
+            settles: Vec::new(),
             ahead: None,
             table: None,
             turn: TokenStream::new(),
@@ -162,6 +165,10 @@ impl<'g> Loop<'g> {
         let functions: Vec<_> = functions.chain(results).collect();
         let (before, inside) = captures(self.graph, &functions, elsewhere);
         let clone = share.then(|| quote!(#(let #handles = ::core::clone::Clone::clone(&#handles);)*));
+        let settle = self.settles.iter().map(|(handle, id)| {
+            let operator = self.index(*id);
+            quote!(#at.enter(#operator); #at.check_waited(#handle.settle())?;)
+        });
         let base = base(self.graph);
         let closure = quote! {
             move |#parameter| {
@@ -169,6 +176,7 @@ impl<'g> Loop<'g> {
                 #(let mut #handles = #handles.borrow_mut();)*
                 let mut #at = #private::At::start(#first);
                 #body
+                #(#settle)*
                 ::core::result::Result::Ok(())
             }
         };

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod answer;
+mod apart;
 mod capture;
 mod chain;
 mod fallback;

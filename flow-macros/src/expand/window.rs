@@ -194,6 +194,19 @@ impl Loop<'_> {
             quote!(#at.#call(#operator, &#REC, #f))
         });
         let (put, node) = (late.put(), &self.graph.nodes[id]);
+        let values = matches!(window.name(), "count" | "sum" | "min" | "max");
+        if values && !window.all && late.next.is_none() {
+            // The value may wait for others.
+            let value = applied.filter(|_| window.name() != "count").unwrap_or_else(|| quote!(()));
+            let (projected, put) = (local("projected"), local_at("put_value", node.span));
+            self.settles.push((handle.clone(), id));
+            return quote! {
+                #make_key
+                let #projected = #value;
+                #at.enter(#operator);
+                #at.check_waited(#handle.#put(#at.record(), &#key, #time, #projected))?;
+            };
+        }
         match window.name() {
             "count" => {
                 let put = late.lent(&quote!(#at.check(#handle.#put(&#key, #time, ()))?));

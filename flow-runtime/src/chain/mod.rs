@@ -20,7 +20,7 @@ pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received, Stream};
 pub(crate) use environment::Environment;
 pub(crate) use operator::{Built, Part, build};
 pub(crate) use position::Fault;
-pub use position::{At, ChainError, Skipped};
+pub use position::{At, ChainError, Failed, Skipped};
 pub(crate) use state::{OperatorStateParts, OperatorWrite};
 pub use wiring::{Chain, Wiring};
 pub(crate) use work::Work;

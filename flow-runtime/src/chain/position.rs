@@ -41,6 +41,15 @@ pub(crate) fn panicked_at() -> (usize, u64) {
     PANICKED_AT.get()
 }
 
+/// What went wrong with a record that may have waited for others, so that the chain is at another one by now.
+#[derive(Debug)]
+pub struct Failed {
+    /// Its number in the batch, from 1.
+    pub record: u64,
+    /// What it was.
+    pub cause: BoxError,
+}
+
 /// The position of a chain in its batch, and the one way in which it applies closures.
 #[derive(Debug)]
 pub struct At {
@@ -149,6 +158,21 @@ impl At {
         match result {
             Ok(value) => Ok(value),
             Err(cause) => Err(self.failed(Fault::User(cause))),
+        }
+    }
+
+    /// As [`check`](Self::check), where the record that failed may be one that has waited.
+    ///
+    /// # Errors
+    /// The given one, with its position.
+    #[inline(always)]
+    pub fn check_waited(&mut self, result: Result<(), Failed>) -> Result<(), ChainError> {
+        match result {
+            Ok(()) => Ok(()),
+            Err(Failed { record, cause }) => {
+                self.record = record;
+                Err(self.failed(Fault::User(cause)))
+            }
         }
     }
 

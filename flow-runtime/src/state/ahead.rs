@@ -17,7 +17,7 @@ use crate::chain::At;
 /// How many records wait: about twice as many as are fetched at a time.
 const RECORDS: usize = 32;
 
-/// A table of fewer bytes than this lies in the caches anyway, and nothing waits there.
+/// A table of no more bytes than this lies in the caches that are near anyway, and nothing waits there.
 const CACHED: usize = 1 << 20;
 
 /// A record that has come to the table: where its entry is, its key, and the rest that is needed of it.
@@ -83,7 +83,7 @@ impl<Q, P> Ahead<Q, P> {
     #[must_use]
     pub fn of<K, V>(table: &Table<K, V>) -> Self {
         Ahead {
-            waits: table.bytes() >= CACHED,
+            waits: table.is_large(),
             gives_out: false,
             ended: false,
             len: 0,
@@ -124,6 +124,12 @@ impl<K, V> Table<K, V> {
     #[inline]
     fn bytes(&self) -> usize {
         shard::SHARDS * self.shards[0].entries.num_buckets() * size_of::<shard::Entry<K, V>>()
+    }
+
+    /// Whether it pays to look ahead: its entries are not all in the caches that are near.
+    #[inline]
+    pub(crate) fn is_large(&self) -> bool {
+        self.bytes() > CACHED
     }
 }
 
@@ -207,7 +213,7 @@ mod tests {
     fn large() -> Table<u64, u64> {
         let mut table = Table::new();
         let mut key = u64::MAX;
-        while table.bytes() < CACHED {
+        while !table.is_large() {
             table.tally(key).unwrap();
             key -= 1;
         }

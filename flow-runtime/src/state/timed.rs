@@ -12,9 +12,6 @@ use super::{
     track::{Found, Tracker},
 };
 
-/// So many entries do not lie in the caches.
-const MANY: usize = 1 << 16;
-
 impl<K: StoredKey, V> Table<K, V> {
     /// The value of `key`, whose hash is given, or where its entry is found, with the stored key.
     #[inline(always)]
@@ -90,11 +87,11 @@ impl<K: StoredKey, V> Table<K, V> {
         Some(FoundEntry { found, marks, tracker: &mut self.tracker, number })
     }
 
-    /// Lets the processor fetch the entries of these hashes from memory, all at once, if the table is larger than what the
-    /// caches hold. `look` has to look at the value.
+    /// Lets the processor fetch the entries of these hashes from memory, all at once, if the table is
+    /// [large](Self::is_large). `look` has to look at the value.
     #[inline]
     pub(crate) fn fetch(&self, hashes: impl Iterator<Item = u64>, look: impl Fn(&V) -> usize) {
-        if self.shards[0].entries.len() < MANY / shard::SHARDS {
+        if !self.is_large() {
             return;
         }
         // Nothing depends on what is found, so the processor need not wait for it.
@@ -103,13 +100,6 @@ impl<K: StoredKey, V> Table<K, V> {
             Some(look(&entry.value))
         });
         std::hint::black_box(found.sum::<usize>());
-    }
-
-    /// Whether there are so many entries, of some size, that they are not all in the nearest caches.
-    #[inline]
-    pub(crate) fn is_large(&self) -> bool {
-        // The shards are of much the same size.
-        self.shards[0].entries.len() >= 1024 / shard::SHARDS
     }
 
     /// All values with the hashes of their keys. Does not count as a change.

@@ -4,6 +4,7 @@ use std::{cell::OnceCell, rc::Rc, slice};
 
 use super::{Definition, Windowing, Windows, WindowsMut, aggregate, contents};
 use crate::{
+    chain::Failed,
     error::BoxError,
     record::{Lend, Lending, Plain},
     state::{Key, StoredKey},
@@ -51,6 +52,25 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     #[inline(always)]
     pub fn put<Q: Key<Stored = K>>(&mut self, key: &Q, time: Timestamp, record: In) -> Result<(), BoxError> {
         self.add(key, time, record).map(drop)
+    }
+
+    /// As [`put`](Self::put), of a value of the record with this number, which may wait for others until the loop
+    /// [ends](Self::settle) or there are enough of them.
+    ///
+    /// # Errors
+    /// Those of the aggregate, with the number of the record.
+    #[inline(always)]
+    pub fn put_value<Q: Key<Stored = K>>(
+        &mut self,
+        number: u64,
+        key: &Q,
+        time: Timestamp,
+        value: In,
+    ) -> Result<(), Failed> {
+        if self.waits {
+            return self.wait(number, key.store(), time, value);
+        }
+        self.add(key, time, value).map(drop).map_err(|cause| Failed { record: number, cause })
     }
 
     /// As [`put`](Self::put), but gives back a record that is late for all of its windows: it goes to the late output

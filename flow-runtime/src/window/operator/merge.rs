@@ -6,7 +6,7 @@
 use super::{Core, StateOf, WindowsMut};
 use crate::{
     error::BoxError,
-    state::{Key, StoredKey, hash},
+    state::{Key, StoredKey},
     time::{Timestamp, Watermark},
     window::{
         Assigner, Bounds, Definition,
@@ -20,6 +20,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     #[inline(always)]
     pub(super) fn add_to_session<Q: Key<Stored = K>>(
         &mut self,
+        hash: u64,
         key: &Q,
         timestamp: Timestamp,
         record: In,
@@ -28,7 +29,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         let Some(window) = core.definition.spec().assigner.assign(&record, timestamp).next() else {
             return Ok(None);
         };
-        let (hash, watermark) = (hash(key), core.firing.watermark);
+        let watermark = core.firing.watermark;
         // A record that would be late alone may belong to a session that is not over; otherwise it changes nothing.
         if core.firing.is_over::<S::Assigner>(&window) {
             let session = table.get(hash, key).map_or(window, |state| {

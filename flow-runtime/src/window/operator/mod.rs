@@ -1,7 +1,7 @@
 //! The operator: windows over keyed state.
 //!
 //! [`add`](WindowsMut::add) puts a record into its windows, in one of three ways: [`plain`], [`merge`] for sessions, or
-//! [`sliced`]. [`advance`] fires what the watermark or the clock makes due. [`firing`] is what they have in common.
+//! [`sliced`]; where there are many keys, some [wait](waiting) for each other before. [`advance`] fires what the watermark or the clock makes due. [`firing`] is what they have in common.
 
 mod advance;
 mod firing;
@@ -9,24 +9,25 @@ mod merge;
 mod plain;
 mod sliced;
 pub(crate) mod timing;
+mod waiting;
 
 use std::{
     cell::{RefCell, RefMut},
     fmt,
-    marker::PhantomData,
     rc::Rc,
 };
 
 use firing::Firing;
 pub use firing::{Counters, Fired};
 use timing::Timing;
+use waiting::Waiting;
 
 use super::{
     Definition, KeyWindows, Window, Windowing, assign::Slices, contents::Contents, spec::check, timers::Index,
 };
 use crate::{
     error::BoxError,
-    state::{Key, Keyed, StoredKey, Table},
+    state::{Key, Keyed, StoredKey, Table, hash},
     time::{Timestamp, Watermark},
 };
 
@@ -90,7 +91,8 @@ pub struct Core<K: StoredKey, In, S: Definition<K, In>> {
     over: Index<LeadOf<K, In, S>>,
     /// Whether the indices know all of the state: not at first, since it may have been restored.
     indexed: bool,
-    records: PhantomData<In>,
+    /// Records that wait until the entries of their keys have been fetched.
+    waiting: Vec<Waiting<K, In>>,
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
@@ -123,7 +125,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
             processing,
             over,
             indexed: false,
-            records: PhantomData,
+            waiting: Vec::new(),
         };
         Windows { core: Rc::new(RefCell::new(core)), table }
     }
@@ -158,7 +160,10 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> Windows<K, In, S> {
     #[inline]
     #[must_use]
     pub fn borrow_mut(&self) -> WindowsMut<'_, K, In, S> {
-        WindowsMut { core: self.core.borrow_mut(), table: self.table.borrow_mut() }
+        let (core, table) = (self.core.borrow_mut(), self.table.borrow_mut());
+        // What owns memory elsewhere would have to be copied.
+        let waits = !std::mem::needs_drop::<K>() && table.is_large();
+        WindowsMut { core, table, waits }
     }
 
     /// The watermark up to which windows have fired: part of a checkpoint.
@@ -262,6 +267,8 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
 pub struct WindowsMut<'w, K: StoredKey, In, S: Definition<K, In>> {
     core: RefMut<'w, Core<K, In, S>>,
     pub(super) table: RefMut<'w, Table<K, StateOf<K, In, S>>>,
+    /// Whether records wait before they go to the table.
+    pub(super) waits: bool,
 }
 
 impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
@@ -277,16 +284,28 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         timestamp: Timestamp,
         record: In,
     ) -> Result<Option<In>, BoxError> {
+        self.add_at(hash(key), key, timestamp, record)
+    }
+
+    /// As [`add`](Self::add), with the hash of the key.
+    #[inline(always)]
+    pub(in crate::window) fn add_at<Q: Key<Stored = K>>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+        timestamp: Timestamp,
+        record: In,
+    ) -> Result<Option<In>, BoxError> {
         let timestamp = self.time(timestamp);
         if <S::Assigner as Windowing>::MERGING {
-            self.add_to_session(key, timestamp, record)
+            self.add_to_session(hash, key, timestamp, record)
         } else if S::Timing::AT_THE_END
             && !<S::Assigner as Windowing>::TILES
             && let Some(slices) = self.core.slices
         {
-            self.add_to_slice(slices, key, timestamp, record)
+            self.add_to_slice(slices, hash, key, timestamp, record)
         } else {
-            self.add_to_windows(key, timestamp, record)
+            self.add_to_windows(hash, key, timestamp, record)
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Core, StateOf, WindowsMut};
 use crate::{
     error::BoxError,
-    state::{Key, StoredKey, hash},
+    state::{Key, StoredKey},
     time::Timestamp,
     window::{
         Assigner, Bounds, Definition, Windowing,
@@ -18,6 +18,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     #[inline(always)]
     pub(super) fn add_to_windows<Q: Key<Stored = K>>(
         &mut self,
+        hash: u64,
         key: &Q,
         timestamp: Timestamp,
         record: In,
@@ -27,7 +28,6 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             && let Some(recent) = core.recent(timestamp)
         {
             let window = S::Window::spanning(recent);
-            let hash = hash(key);
             let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
             // With the default trigger nothing happens before the end of a window, except at its first record.
             if let Some(held) = state.open.near(&window) {
@@ -43,7 +43,6 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         let Some(mut window) = core.next_in_time(&mut assigned) else {
             return Ok(core.not_in_time(timestamp, record));
         };
-        let hash = hash(key);
         let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
         // The last window takes the record itself.
         while let Some(next) = core.next_in_time(&mut assigned) {

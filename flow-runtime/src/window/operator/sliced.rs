@@ -7,7 +7,7 @@
 use super::{Core, StateOf, WindowsMut};
 use crate::{
     error::BoxError,
-    state::{Key, StoredKey, hash},
+    state::{Key, StoredKey},
     time::Timestamp,
     window::{
         Bounds, Definition, Window,
@@ -23,12 +23,12 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
     pub(super) fn add_to_slice<Q: Key<Stored = K>>(
         &mut self,
         slices: Slices,
+        hash: u64,
         key: &Q,
         timestamp: Timestamp,
         record: In,
     ) -> Result<Option<In>, BoxError> {
         let (core, table) = (&mut *self.core, &mut *self.table);
-        let hash = hash(key);
         if let Some(recent) = core.recent(timestamp) {
             let slice = S::Window::spanning(recent);
             let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
