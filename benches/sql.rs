@@ -25,24 +25,28 @@ const FORGET: [&str; 2] = [
 ];
 const CREATE: &str = "CREATE TABLE flow_bench (word VARCHAR(50), n BIGINT)";
 
+fn row(n: u64) -> (String, i64) {
+    (format!("word{}", n.wrapping_mul(7919) % 1_000_003), n as i64)
+}
+
 fn rows(records: u64) -> impl Iterator<Item = (String, i64)> + Send {
-    (0..records as i64).map(|n| (format!("word{}", n.wrapping_mul(7919) % 1_000_003), n))
+    (0..records).map(row)
 }
 
 #[pipeline(guarantee = exactly_once)]
 fn by_ledger(url: &str, records: u64) {
-    let rows = source(collection::iterate(move || rows(records)));
+    let rows = source(collection::range(0..records)).map(row);
     rows.sink(sql::insert(url, "flow_bench").columns(["word", "n"]).prepare(DROP).prepare(CREATE));
 }
 
 #[pipeline(guarantee = exactly_once)]
 fn prepared(url: &str, records: u64) {
-    let rows = source(collection::iterate(move || rows(records)));
+    let rows = source(collection::range(0..records)).map(row);
     let sink = sql::insert(url, "flow_bench").columns(["word", "n"]).prepare(DROP).prepare(CREATE);
     rows.sink(sink.prepared_transactions());
 }
 
-fn flow(url: &str, records: u64, transactions: bool) {
+fn flow(url: &str, records: u64, transactions: bool, parallelism: usize) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let set = |mut config: worker::Config| {
         config.checkpoint_interval = Some(INTERVAL);
@@ -51,10 +55,12 @@ fn flow(url: &str, records: u64, transactions: bool) {
     };
     if transactions {
         let job = prepared(url, records);
-        worker::run(&job, &set(worker::Config::with_parallelism(job.plan(), 1))).expect("the job runs");
+        worker::run(&job, &set(worker::Config::with_parallelism(job.plan(), parallelism)))
+            .expect("the job runs");
     } else {
         let job = by_ledger(url, records);
-        worker::run(&job, &set(worker::Config::with_parallelism(job.plan(), 1))).expect("the job runs");
+        worker::run(&job, &set(worker::Config::with_parallelism(job.plan(), parallelism)))
+            .expect("the job runs");
     }
 }
 
@@ -226,28 +232,65 @@ fn main() {
         let url = url.clone();
         move || run(&url)
     };
-    let ledger: fn(&str, u64) = |url, records| flow(url, records, false);
-    let prepared: fn(&str, u64) = |url, records| flow(url, records, true);
+    let ledger: fn(&str, u64) = |url, records| flow(url, records, false, 1);
+    let prepared: fn(&str, u64) = |url, records| flow(url, records, true, 1);
+    let by_two: fn(&str, u64) = |url, records| flow(url, records, false, 2);
+    let prepared_by_two: fn(&str, u64) = |url, records| flow(url, records, true, 2);
     let clear = || first(&file, clear_sqlite);
     bench
         .case("insert, SQLite", records)
         .checked("floor: by hand", clear(), of(&file, sqlite_by_hand), then(&file, in_sqlite))
-        .checked("flow", clear(), of(&format!("sqlite:{file}"), ledger), then(&file, in_sqlite));
+        .checked(
+            "flow, parallelism 1",
+            clear(),
+            of(&format!("sqlite:{file}"), ledger),
+            then(&file, in_sqlite),
+        )
+        .checked(
+            "flow, parallelism 2",
+            clear(),
+            of(&format!("sqlite:{file}"), by_two),
+            then(&file, in_sqlite),
+        );
     let clear = || first(&postgres, |url| wait(clear_postgres(url)));
     let by_hand: fn(&str, u64) = |url, records| wait(postgres_by_hand(url, records));
     let look: fn(&str) -> u64 = |url| wait(in_postgres(url));
     bench
         .case("insert, PostgreSQL", records)
         .checked("floor: by hand", clear(), of(&postgres, by_hand), then(&postgres, look))
-        .checked("flow", clear(), of(&postgres, ledger), then(&postgres, look))
-        .checked("flow, prepared transactions", clear(), of(&postgres, prepared), then(&postgres, look));
+        .checked("flow, parallelism 1", clear(), of(&postgres, ledger), then(&postgres, look))
+        .checked(
+            "flow, parallelism 1, prepared transactions",
+            clear(),
+            of(&postgres, prepared),
+            then(&postgres, look),
+        )
+        .checked("flow, parallelism 2", clear(), of(&postgres, by_two), then(&postgres, look))
+        .checked(
+            "flow, parallelism 2, prepared transactions",
+            clear(),
+            of(&postgres, prepared_by_two),
+            then(&postgres, look),
+        );
     let clear = || first(&mariadb, |url| wait(clear_mariadb(url)));
     let by_hand: fn(&str, u64) = |url, records| wait(mariadb_by_hand(url, records));
     let look: fn(&str) -> u64 = |url| wait(in_mariadb(url));
     bench
         .case("insert, MariaDB", records)
         .checked("floor: by hand", clear(), of(&mariadb, by_hand), then(&mariadb, look))
-        .checked("flow", clear(), of(&mariadb, ledger), then(&mariadb, look))
-        .checked("flow, prepared transactions", clear(), of(&mariadb, prepared), then(&mariadb, look));
+        .checked("flow, parallelism 1", clear(), of(&mariadb, ledger), then(&mariadb, look))
+        .checked(
+            "flow, parallelism 1, prepared transactions",
+            clear(),
+            of(&mariadb, prepared),
+            then(&mariadb, look),
+        )
+        .checked("flow, parallelism 2", clear(), of(&mariadb, by_two), then(&mariadb, look))
+        .checked(
+            "flow, parallelism 2, prepared transactions",
+            clear(),
+            of(&mariadb, prepared_by_two),
+            then(&mariadb, look),
+        );
     bench.run();
 }

@@ -136,10 +136,10 @@ fn joined_between(records: u64, seen: &Seen) {
         .sink(Tally(seen.clone()));
 }
 
-fn flow<D: Definition>(make: impl Fn(u64, &Seen) -> Job<D>, records: u64) -> u64 {
+fn flow<D: Definition>(make: impl Fn(u64, &Seen) -> Job<D>, records: u64, parallelism: usize) -> u64 {
     let seen = Seen::default();
     let job = make(records, &seen);
-    let config = worker::Config::with_parallelism(job.plan(), 1);
+    let config = worker::Config::with_parallelism(job.plan(), parallelism);
     worker::run(&job, &config).expect("the job runs");
     seen.take()
 }
@@ -153,31 +153,38 @@ fn main() {
     bench
         .case("tumbling 10 s", records)
         .way("floor: a map by key and window", move || floor::by_window(10, 10, key, records))
-        .way("flow", move || flow(tumbled, records));
+        .way("flow, parallelism 1", move || flow(tumbled, records, 1))
+        .way("flow, parallelism 2", move || flow(tumbled, records, 2));
     bench
         .case("sliding 1 s each 1 s", records)
         .way("floor: a map by key and window", move || floor::by_window(1, 1, key, records))
-        .way("flow", move || flow(slid_without_overlap, records));
+        .way("flow, parallelism 1", move || flow(slid_without_overlap, records, 1))
+        .way("flow, parallelism 2", move || flow(slid_without_overlap, records, 2));
     bench
         .case("sliding 10 s each 1 s", records)
         .way("floor: a map by key and window", move || floor::by_window(10, 1, key, records))
-        .way("flow", move || flow(slid, records));
+        .way("flow, parallelism 1", move || flow(slid, records, 1))
+        .way("flow, parallelism 2", move || flow(slid, records, 2));
     bench
         .case("sessions with a gap of 2 s", records)
         .way("floor: a map by key of the newest session", move || floor::sessions(2000, busy_key, records))
-        .way("flow", move || flow(sessions, records));
+        .way("flow, parallelism 1", move || flow(sessions, records, 1))
+        .way("flow, parallelism 2", move || flow(sessions, records, 2));
     let open = records / 2;
     bench
         .case(format!("tumbling 1 h, {open} windows open at the end"), records)
         .way("floor: a map by key and window", move || floor::by_window(3600, 3600, new_key, records))
-        .way("flow", move || flow(many_open, records));
+        .way("flow, parallelism 1", move || flow(many_open, records, 1))
+        .way("flow, parallelism 2", move || flow(many_open, records, 2));
     bench
         .case("join in windows of 1 s", records)
         .way("floor: two lists by key and window", move || floor::joined_in_windows(1000, records))
-        .way("flow", move || flow(joined_in_windows, records));
+        .way("flow, parallelism 1", move || flow(joined_in_windows, records, 1))
+        .way("flow, parallelism 2", move || flow(joined_in_windows, records, 2));
     bench
         .case("join of what is up to 250 ms apart", records)
         .way("floor: two lists by key", move || floor::joined_between(250, records))
-        .way("flow", move || flow(joined_between, records));
+        .way("flow, parallelism 1", move || flow(joined_between, records, 1))
+        .way("flow, parallelism 2", move || flow(joined_between, records, 2));
     bench.run();
 }

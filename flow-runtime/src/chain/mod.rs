@@ -6,6 +6,7 @@
 
 mod disjoint;
 mod edge;
+mod environment;
 mod functions;
 mod operator;
 mod position;
@@ -16,11 +17,11 @@ mod work;
 
 pub(crate) use edge::Partition;
 pub use edge::{Edge, Edges, Outgoing, Output, Parcel, Received, Stream};
+pub(crate) use environment::Environment;
 pub(crate) use operator::{Built, Part, build};
 pub(crate) use position::Fault;
 pub use position::{At, ChainError, Failed, Skipped};
 pub(crate) use state::{OperatorStateParts, OperatorWrite};
-pub(crate) use wiring::Environment;
 pub use wiring::{Chain, Wiring};
 pub(crate) use work::Work;
 

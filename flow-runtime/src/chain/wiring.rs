@@ -8,7 +8,7 @@ mod joins;
 use std::{rc::Rc, sync::Arc};
 
 use super::{
-    At, ChainError, Edge, Edges, Outgoing, Output, Parcel, Partition, Received, Skipped, Stream,
+    At, ChainError, Edge, Edges, Environment, Outgoing, Output, Parcel, Partition, Received, Skipped, Stream,
     disjoint::{self, Path},
     edge::{Credit, Credits, Drain},
     state::{OperatorStateParts, StateParts},
@@ -16,80 +16,18 @@ use super::{
 };
 use crate::{
     async_io::{self, Asynchronous, Looking},
-    checkpoint::{CheckpointError, CheckpointId, Compression, Restored, Store},
     error::Error,
     plan::Plan,
     record::{Lend, Plain, Portable},
     sink::{ExactlyOnce, HeldRows, Sink, SinkContext, SinkHandle, SinkPort, States},
     source::{ChainSource, Rewindable, Source, SourceContext, SourceDriver},
     state::{
-        KeyGroups, Keyed, OperatorPort, OperatorState, Redistribution, Share, StateItems, StatePort,
-        StateValue, StoredKey,
+        Keyed, OperatorPort, OperatorState, Redistribution, StateItems, StatePort, StateValue, StoredKey,
     },
     time::{Clock, Watermark},
     watermark::{Positions, WatermarkStrategy, Watermarks},
     window::{self, Windowing, Windows, lent::WindowPort},
-    worker::{Control, Shared},
 };
-
-/// What one attempt of a job shares among its workers.
-pub(crate) struct Environment {
-    pub(crate) job: String,
-    pub(crate) parallelism: usize,
-    pub(crate) max_parallelism: u32,
-    pub(crate) aligned: bool,
-    /// Whether a checkpoint is there to go back to: an at-most-once job ends its epochs for the sinks alone.
-    pub(crate) goes_back: bool,
-    pub(crate) attempt: u64,
-    pub(crate) control: Arc<Control>,
-    pub(crate) tokio: tokio::runtime::Handle,
-    /// What processing time is read from.
-    pub(crate) clock: Clock,
-    pub(crate) store: Store,
-    pub(crate) compression: Compression,
-    pub(crate) restored: Option<Restored>,
-    /// The checkpoint before the first epoch of this attempt.
-    pub(crate) last: CheckpointId,
-    pub(crate) shared: Shared,
-}
-
-impl Environment {
-    pub(crate) fn first_epoch(&self) -> CheckpointId {
-        self.last.next()
-    }
-
-    pub(crate) fn key_groups(&self, parallelism: usize) -> KeyGroups {
-        KeyGroups { max_parallelism: self.max_parallelism, parallelism: parallelism as u32 }
-    }
-
-    /// Gives a subtask (of an operator, at a parallelism) its share of a list that the restored checkpoint holds.
-    pub(crate) fn restore_list(
-        &self,
-        (uid, subtask, parallelism): (&str, usize, usize),
-        name: &str,
-        redistribution: Redistribution,
-        port: &dyn OperatorPort,
-    ) -> Result<(), CheckpointError> {
-        let Some(restored) = &self.restored else { return Ok(()) };
-        let was = restored.manifest.operator(uid).map(|operator| operator.parallelism);
-        let mut parts = restored.operator_state(uid, name);
-        let share = match redistribution {
-            Redistribution::Even if was == Some(parallelism) => {
-                parts.retain(|(of, _)| *of == subtask);
-                Share::All
-            }
-            Redistribution::Even => Share::Of(subtask, parallelism),
-            Redistribution::Union | Redistribution::Broadcast => Share::All,
-        };
-        let parts: Vec<_> = parts.into_iter().map(|(_, items)| items).collect();
-        port.restore(&parts, share)
-    }
-
-    /// Whether a subtask's list is part of checkpoints: where all hold the same, one stores it.
-    pub(crate) fn keeps(&self, redistribution: Redistribution, subtask: usize) -> bool {
-        self.goes_back && (redistribution != Redistribution::Broadcast || subtask == 0)
-    }
-}
 
 /// The loop of a chain with an input edge: one call per parcel.
 pub(crate) type ParcelLoop = Box<dyn FnMut(Parcel) -> Result<(), ChainError>>;

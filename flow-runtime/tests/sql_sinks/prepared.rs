@@ -463,6 +463,15 @@ pub(crate) async fn a_row_that_is_refused_is_named(db: &Database) {
     let why = job.subtask(0).write(bad).await.unwrap_err().to_string();
     assert!(why.contains("row 6101 of 6101") && why.contains(&table), "{why}");
     assert_eq!(db.count(&table).await, 1);
+    drop(job);
+    // In order of the key it comes before those that are there already, which are more than a statement takes.
+    let sink = sql::upsert(db.url(), &table).key(["id"]).columns(["id", "total"]).prepared_transactions();
+    let mut job = Job::start(sink, &unique("job"), FIRST, &[]).await.unwrap();
+    job.write((100..15_000).map(|id| (id, 1))).await;
+    let bad = (20_000..20_500).chain([-1i64 << 40]).map(|id| (id, 1));
+    let why = job.subtask(0).write(bad).await.unwrap_err().to_string();
+    assert!(why.contains("row 15401 of 15401") && why.contains(&table), "{why}");
+    assert_eq!(db.count(&table).await, 1);
 }
 
 pub(crate) async fn a_closure_cannot_end_the_transaction(db: &Database) {

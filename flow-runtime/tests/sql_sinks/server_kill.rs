@@ -27,6 +27,15 @@ fn control(service: &str, verb: &str) {
     assert!(status.success(), "{service} {verb}");
 }
 
+/// Says that the kills are over, also when one of them has failed.
+struct Over(Arc<AtomicBool>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 const KILLS: u32 = 6;
 const SUBTASKS: usize = 2;
 
@@ -45,12 +54,12 @@ async fn totals_are_exact<S: Sink + Clone, R>(
     let over = Arc::new(AtomicBool::new(false));
     let done = Arc::clone(&over);
     let killer = tokio::task::spawn_blocking(move || {
+        let _over = Over(done);
         for i in 0..KILLS {
             std::thread::sleep(Duration::from_millis(900 + u64::from(i * 37 % 11) * 60));
             control(service, "kill");
             control(service, "start");
         }
-        done.store(true, Ordering::SeqCst);
     });
 
     let sink = sink(&table);

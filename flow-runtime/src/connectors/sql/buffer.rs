@@ -4,14 +4,14 @@ use std::marker::PhantomData;
 
 use serde::Serialize;
 
-use super::{encode::encode_row, handle::Staged, url::Backend, value::varint};
+use super::{encode::encode_row, handle::Staged, table::COLUMN_ROWS, url::Backend, value::varint};
 use crate::{
     error::BoxError,
     sink::{SinkBuffer, Write},
 };
 
-/// A buffer is handed over at this many rows: a few full batches.
-const FULL_ROWS: usize = 4000;
+/// A buffer is handed over at this many rows: a full batch or a few.
+const FULL_ROWS: usize = COLUMN_ROWS;
 /// Or at this many bytes.
 const FULL_BYTES: usize = 256 * 1024;
 

@@ -106,15 +106,11 @@ where
         Ok(())
     }
 
-    async fn apply(&self, tx: &mut Transaction, staged: &Staged, how: How) -> Result<(), Failure> {
+    async fn apply(&self, tx: &mut Transaction, staged: &Staged, _: How) -> Result<(), Failure> {
         let encoded = staged.records()?;
         let mut start = 0;
         while start < encoded.len() {
-            let most = match how {
-                How::SingleFrom(from) if start >= from => 1,
-                _ => self.most,
-            };
-            let end = encoded.len().min(start + most);
+            let end = encoded.len().min(start + self.most);
             let mut records: Vec<R> = Vec::with_capacity(end - start);
             for (row, record) in (start..).zip(&encoded[start..end]) {
                 records.push(rmp_serde::from_slice(record).map_err(|cause| {

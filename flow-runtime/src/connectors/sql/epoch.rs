@@ -147,29 +147,43 @@ async fn undo(connection: Connection, fault: Fault) -> (Option<Connection>, Appl
     }
 }
 
-/// A batch was refused for good: writes it again, row by row and never to be committed, to tell which row it is.
+/// By how much smaller batches get in the search for a row: it takes a round more for each time, and each round takes
+/// up to so many statements.
+const NARROWER: usize = 32;
+/// More than it takes, unless rows are refused at random.
+const ROUNDS: usize = 8;
+
+/// A batch was refused for good: writes it again, in ever smaller batches and never to be committed, to tell which row
+/// it is.
 pub(super) async fn find_row<W: Work>(
     mut connection: Connection,
     work: &W,
     staged: &Staged,
-    fault: Fault,
+    mut fault: Fault,
 ) -> (Option<Connection>, Applied) {
-    // The closure's calls have effects that nobody expects twice; the batch must do.
-    let from = match &fault.rows {
-        Some(rows) if rows.len() > 1 && !W::FOREIGN => rows.start,
-        _ => return (Some(connection), Applied::Failed(fault, Class::Permanent)),
-    };
-    if connection.begin().await.is_err() {
-        return (None, Applied::Failed(fault, Class::Permanent));
+    let mut most = fault.rows.as_ref().map_or(0, ExactSizeIterator::len);
+    for _ in 0..ROUNDS {
+        // The closure's calls have effects that nobody expects twice; the batch must do.
+        let from = match &fault.rows {
+            Some(rows) if rows.len() > 1 && !W::FOREIGN => rows.start,
+            _ => break,
+        };
+        most = (most / NARROWER).max(1);
+        if connection.begin().await.is_err() {
+            return (None, Applied::Failed(fault, Class::Permanent));
+        }
+        let mut tx = Transaction { connection };
+        let found = work.apply(&mut tx, staged, How::Narrow { from, most }).await;
+        let Some(again) = tx.connection.rolled_back().await else {
+            return (None, Applied::Failed(fault, Class::Permanent));
+        };
+        connection = again;
+        match found {
+            Err(Failure(found)) if found.class() == Class::Permanent => fault = found,
+            _ => break,
+        }
     }
-    let mut tx = Transaction { connection };
-    let found = work.apply(&mut tx, staged, How::SingleFrom(from)).await;
-    let connection = tx.connection.rolled_back().await;
-    let fault = match found {
-        Err(Failure(found)) if found.class() == Class::Permanent => found,
-        _ => fault,
-    };
-    (connection, Applied::Failed(fault, Class::Permanent))
+    (Some(connection), Applied::Failed(fault, Class::Permanent))
 }
 
 /// The whole story of a failure, in one line.

@@ -20,13 +20,15 @@ use super::{
     work::{Failure, How, Internal, Work},
 };
 
-/// The most rows of one statement.
+/// The most rows of one statement with a parameter for each value.
 const BATCH_ROWS: usize = 1000;
+/// And of one with a parameter for each column.
+pub(super) const COLUMN_ROWS: usize = 10_000;
 /// And about the most bytes, well below what servers accept by default.
 const BATCH_BYTES: usize = 1024 * 1024;
 
-/// How many rows are decoded at once: a few full batches.
-const CHUNK: usize = 4 * BATCH_ROWS;
+/// How many rows are decoded at once: a full batch or a few.
+const CHUNK: usize = COLUMN_ROWS;
 
 /// Inserts rows, see [`insert`](super::insert).
 #[derive(Clone, Debug)]
@@ -346,7 +348,7 @@ fn batches<'a>(
     let full = match texts.backend {
         Backend::Sqlite => (32_766 / rows.width()).clamp(1, BATCH_ROWS),
         // One parameter per column.
-        Backend::Postgres => BATCH_ROWS,
+        Backend::Postgres => COLUMN_ROWS,
         Backend::Mysql => (65_534 / rows.width()).clamp(1, BATCH_ROWS),
     };
     let mut start = 0;
@@ -355,8 +357,10 @@ fn batches<'a>(
             return None;
         }
         let most = match how {
-            How::SingleFrom(from) if first + start >= from => 1,
-            _ => full,
+            How::Batched => full,
+            // Rows may have come in other batches when one of them was refused.
+            How::Narrow { from, .. } if first + start < from => full.min(from - (first + start)),
+            How::Narrow { most, .. } => full.min(most),
         };
         let end = batch_end(rows, order, start, most);
         let chosen = &order[start..end];
@@ -472,6 +476,11 @@ mod tests {
         let all = r#"INSERT INTO "t" ("a", "b") VALUES (?, ?), (?, ?) -- binds: [0, 1, 4, 5]"#;
         assert_eq!(shown(How::Batched), [(10..12, all.to_owned())]);
         let one = |binds: &str| format!(r#"INSERT INTO "t" ("a", "b") VALUES (?, ?) -- binds: [{binds}]"#);
-        assert_eq!(shown(How::SingleFrom(0)), [(10..11, one("0, 1")), (12..13, one("4, 5"))]);
+        let singly = [(10..11, one("0, 1")), (12..13, one("4, 5"))];
+        assert_eq!(shown(How::Narrow { from: 0, most: 1 }), singly);
+        // What was refused begins at the second row, so no batch may begin before it and reach into it.
+        assert_eq!(shown(How::Narrow { from: 11, most: 1 }), singly);
+        assert_eq!(shown(How::Narrow { from: 12, most: 1 }), [(10..12, all.to_owned())]);
+        assert_eq!(shown(How::Narrow { from: 10, most: 2 }), [(10..12, all.to_owned())]);
     }
 }

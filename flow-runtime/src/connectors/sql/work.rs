@@ -67,6 +67,7 @@ impl<E: Into<Fault>> From<E> for Failure {
 pub enum How {
     /// As fast as it goes.
     Batched,
-    /// One by one from this row on, to find the one that is refused.
-    SingleFrom(usize),
+    /// At most so many rows at a time from this one on, and those before it as fast as it goes: to find the one that is
+    /// refused.
+    Narrow { from: usize, most: usize },
 }
