@@ -44,7 +44,22 @@ fn p() {
     counted.map(|(key, all)| (key, all.len())).sink(file::to_tsv("counted"));
 }
 
+#[derive(Clone, Serialize, Deserialize)]
+struct Named {
+    name: String,
+}
+
+/// A key that borrows from its record, which is nowhere but in the loop.
+#[pipeline]
+fn by_name() {
+    let named =
+        source(range(0..9)).map(|n| Named { name: n.to_string() }).key_by(|named| named.name.as_str());
+    named.count().map(|(name, n)| (name.to_owned(), n)).sink(file::to_tsv("counts"));
+    let long = source(range(0..9)).map(|n| Named { name: n.to_string() }).key_by(|named| &*named.name);
+    long.sum(|named| named.name.len()).map(|(name, n)| (name.to_owned(), n)).sink(file::to_tsv("lengths"));
+}
+
 #[test]
 fn compiles() {
-    let _ = p();
+    let _ = (p(), by_name());
 }
