@@ -344,6 +344,8 @@ fn held_up(
             Ok(reading)
         })
         .capacity(300)
+        // The clock is advanced by an hour meanwhile.
+        .timeout("2h")
         .key_by(|(_, sensor, _)| *sensor)
         .window(tumbling("5s"))
         .count()

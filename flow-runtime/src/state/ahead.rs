@@ -23,6 +23,9 @@ const CACHED: usize = 1 << 20;
 /// A record that has come to the table: where its entry is, its key, and the rest that is needed of it.
 type Turn<Q, P> = (Spot, Q, P);
 
+/// The entry of a key, or where it would be put.
+type Search<'t, K, V> = Result<Found<'t, K, V>, AbsentEntry<'t, Entry<K, V>>>;
+
 /// Where the entry of a key is found: by its hash, and at once where the table has looked ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot {
@@ -46,7 +49,7 @@ impl Spot {
         self,
         entries: &'t mut HashTable<Entry<Q::Stored, V>>,
         key: &Q,
-    ) -> Result<Found<'t, Q::Stored, V>, AbsentEntry<'t, Entry<Q::Stored, V>>> {
+    ) -> Search<'t, Q::Stored, V> {
         let entries = match entries.get_bucket_entry(self.bucket) {
             Ok(found) if key.is(&found.get().key) => return Ok(found),
             Ok(another) => another.into_table(),
