@@ -75,34 +75,36 @@ fn sliding_windows(records: u64, seen: &Seen) {
     events.key_by(|(key, _)| *key).window(sliding("1s", "1s")).count().sink(Tally(seen.clone()));
 }
 
-/// As [`timed`], but ten in each millisecond: a second has one of each key.
-fn seldom(records: u64) -> impl Iterator<Item = (u64, i64)> + Send {
-    keys(records).zip(0..).map(|(key, n)| (key, n / 10))
+/// What is joined: ten in each millisecond and side, so that a second has one of each key on each side. Both sides are of
+/// one source, for of two the one that starts first stays ahead, by as much as the machine likes; and how far it is ahead
+/// decides how many windows are open.
+fn seldom(records: u64) -> impl Iterator<Item = (u64, i64, bool)> + Send {
+    keys(records / 2).zip(0..).flat_map(|(key, n)| [(key, n / 10, true), (key, n / 10, false)])
 }
 
 #[pipeline(guarantee = at_least_once)]
 fn window_join(records: u64, seen: &Seen) {
-    let left =
-        source(collection::iterate(move || seldom(records / 2))).watermarks(monotonous(), |(_, time)| *time);
-    let right =
-        source(collection::iterate(move || seldom(records / 2))).watermarks(monotonous(), |(_, time)| *time);
-    left.key_by(|(key, _)| *key)
-        .join(right.key_by(|(key, _)| *key))
+    let both =
+        source(collection::iterate(move || seldom(records))).watermarks(monotonous(), |(_, time, _)| *time);
+    let left = both.filter(|(_, _, side)| *side);
+    let right = both.filter(|(_, _, side)| !side);
+    left.key_by(|(key, ..)| *key)
+        .join(right.key_by(|(key, ..)| *key))
         .window(tumbling("1s"))
-        .with(|key, (_, left), (_, right)| key ^ (left - right) as u64)
+        .with(|key, (_, left, _), (_, right, _)| key ^ (left - right) as u64)
         .sink(Tally(seen.clone()));
 }
 
 #[pipeline(guarantee = at_least_once)]
 fn interval_join(records: u64, seen: &Seen) {
-    let left =
-        source(collection::iterate(move || seldom(records / 2))).watermarks(monotonous(), |(_, time)| *time);
-    let right =
-        source(collection::iterate(move || seldom(records / 2))).watermarks(monotonous(), |(_, time)| *time);
-    left.key_by(|(key, _)| *key)
-        .interval_join(right.key_by(|(key, _)| *key))
+    let both =
+        source(collection::iterate(move || seldom(records))).watermarks(monotonous(), |(_, time, _)| *time);
+    let left = both.filter(|(_, _, side)| *side);
+    let right = both.filter(|(_, _, side)| !side);
+    left.key_by(|(key, ..)| *key)
+        .interval_join(right.key_by(|(key, ..)| *key))
         .between("-1s", "1s")
-        .with(|key, (_, left), (_, right)| key ^ (left - right) as u64)
+        .with(|key, (_, left, _), (_, right, _)| key ^ (left - right) as u64)
         .sink(Tally(seen.clone()));
 }
 
