@@ -149,8 +149,11 @@ impl Default for Indexed {
 #[derive(Debug)]
 pub(crate) struct Index<T = u64> {
     due: BTreeMap<Timestamp, Vec<T>>,
-    /// Those of the time that was put here last, mostly that of the next one; not among the others, unless empty.
+    /// Those of a time for which several were put here in a row, as for windows that end together; not among the others,
+    /// unless empty.
     latest: (Timestamp, Vec<T>),
+    /// The time that was put here last.
+    last: Timestamp,
     /// Of a time that has come, those that are left; the next one is the last.
     coming: Option<(Timestamp, Vec<T>)>,
     /// Whether something was put here for an earlier time meanwhile.
@@ -164,6 +167,7 @@ impl<T> Default for Index<T> {
         Index {
             due: BTreeMap::new(),
             latest: (Timestamp::MIN, Vec::new()),
+            last: Timestamp::MIN,
             coming: None,
             overtaken: false,
             spare: Vec::new(),
@@ -174,18 +178,26 @@ impl<T> Default for Index<T> {
 impl<T> Index<T> {
     #[inline]
     pub(crate) fn push(&mut self, time: Timestamp, lead: T) {
-        if self.latest.0 != time {
-            self.turn_to(time);
+        if self.latest.0 == time {
+            self.latest.1.push(lead);
+        } else {
+            self.push_apart(time, lead);
         }
-        self.latest.1.push(lead);
     }
 
     #[inline(never)]
-    fn turn_to(&mut self, time: Timestamp) {
-        self.put_latest_back();
-        let leads = self.due.remove(&time).unwrap_or_else(|| std::mem::take(&mut self.spare));
-        self.latest = (time, leads);
+    fn push_apart(&mut self, time: Timestamp, lead: T) {
         self.overtaken |= self.coming.as_ref().is_some_and(|(coming, _)| time < *coming);
+        // Times that go back and forth, as the ends of sessions do, are looked up once each.
+        if self.last != time {
+            self.last = time;
+            self.due.entry(time).or_insert_with(|| std::mem::take(&mut self.spare)).push(lead);
+            return;
+        }
+        self.put_latest_back();
+        let mut leads = self.due.remove(&time).unwrap_or_else(|| std::mem::take(&mut self.spare));
+        leads.push(lead);
+        self.latest = (time, leads);
     }
 
     fn put_latest_back(&mut self) {

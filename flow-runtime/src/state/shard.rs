@@ -35,10 +35,16 @@ pub(super) struct Shard<K, V> {
 pub(super) struct Marks {
     /// All entries count as changed, whatever their bits say, and none is to be copied.
     pub(super) all_changed: bool,
+    notes: Box<[Notes]>,
+}
+
+/// The bits of 64 buckets, beside each other, since whoever looks at one of a bucket mostly looks at the other, too.
+#[derive(Clone, Copy, Debug, Default)]
+struct Notes {
     /// Has changed since the last barrier.
-    pub(super) changed: Bits,
+    changed: u64,
     /// Is to be copied for the snapshot that is being collected.
-    pub(super) pending: Bits,
+    pending: u64,
 }
 
 /// A bit per bucket.
@@ -63,15 +69,7 @@ impl Bits {
     /// Clears the bit. Returns what it was.
     #[inline]
     pub(super) fn take(&mut self, bucket: usize) -> bool {
-        let (word, bit) = (&mut self.0[bucket / 64], 1 << (bucket % 64));
-        let was = *word & bit != 0;
-        *word &= !bit;
-        was
-    }
-
-    /// How many bits are set.
-    pub(super) fn count(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
+        take(&mut self.0[bucket / 64], bucket)
     }
 
     /// The bits of 64 buckets each.
@@ -80,11 +78,55 @@ impl Bits {
     }
 }
 
+/// Clears the bit of a bucket in its word. Returns what it was.
+#[inline]
+fn take(word: &mut u64, bucket: usize) -> bool {
+    let bit = 1 << (bucket % 64);
+    let was = *word & bit != 0;
+    *word &= !bit;
+    was
+}
+
 impl Marks {
     /// Whether an entry changes for the first time in this epoch, which has to be noted.
     #[inline(always)]
     pub(super) fn is_new_change(&self, bucket: usize) -> bool {
-        !self.all_changed && !self.changed.get(bucket)
+        !self.all_changed && self.notes[bucket / 64].changed >> (bucket % 64) & 1 == 0
+    }
+
+    #[inline]
+    pub(super) fn set_changed(&mut self, bucket: usize) {
+        self.notes[bucket / 64].changed |= 1 << (bucket % 64);
+    }
+
+    #[inline]
+    pub(super) fn take_changed(&mut self, bucket: usize) -> bool {
+        take(&mut self.notes[bucket / 64].changed, bucket)
+    }
+
+    #[inline]
+    pub(super) fn take_pending(&mut self, bucket: usize) -> bool {
+        take(&mut self.notes[bucket / 64].pending, bucket)
+    }
+
+    /// Takes out which of 64 buckets are to be copied; none of those behind the last.
+    #[inline]
+    pub(super) fn take_pending_64(&mut self, at: usize) -> Option<u64> {
+        Some(std::mem::take(&mut self.notes.get_mut(at)?.pending))
+    }
+
+    /// How many entries have changed, as far as bits are kept.
+    pub(super) fn count_changed(&self) -> usize {
+        self.notes.iter().map(|notes| notes.changed.count_ones() as usize).sum()
+    }
+
+    /// A barrier, when nothing is to be copied for an earlier one: what has changed is to be copied now, or `all`.
+    pub(super) fn close(&mut self, all: bool) {
+        self.all_changed = false;
+        for Notes { changed, pending } in &mut self.notes {
+            let changed = std::mem::take(changed);
+            *pending = if all { u64::MAX } else { changed };
+        }
     }
 }
 
@@ -129,21 +171,21 @@ pub(super) fn grow<K: StoredKey, V>(
     let full = if buckets < 8 { buckets - 1 } else { buckets / 8 * 7 };
     let capacity = if entries.len() < full / 2 { full } else { full + 1 };
     let mut moved = HashTable::with_capacity(capacity);
-    let all = |_| Bits::of(moved.num_buckets());
-    let [mut changed, mut pending, mut still_stored] = [(); 3].map(all);
+    let mut still_stored = Bits::of(moved.num_buckets());
+    let notes = vec![Notes::default(); moved.num_buckets().div_ceil(64)].into_boxed_slice();
+    let mut still = Marks { all_changed: marks.all_changed, notes };
     for bucket in 0..buckets {
         let Ok(found) = entries.get_bucket_entry(bucket) else { continue };
         let (entry, _) = found.remove();
         let to = moved.insert_unique(hash(&entry.key), entry, rehash).bucket_index();
-        let bits =
-            [(&marks.changed, &mut changed), (&marks.pending, &mut pending), (stored, &mut still_stored)];
-        for (from, bits) in bits {
-            if from.get(bucket) {
-                bits.set(to);
-            }
+        let Notes { changed, pending } = marks.notes[bucket / 64];
+        still.notes[to / 64].changed |= (changed >> (bucket % 64) & 1) << (to % 64);
+        still.notes[to / 64].pending |= (pending >> (bucket % 64) & 1) << (to % 64);
+        if stored.get(bucket) {
+            still_stored.set(to);
         }
     }
     *entries = moved;
-    *marks = Marks { changed, pending, ..*marks };
+    *marks = still;
     *stored = still_stored;
 }

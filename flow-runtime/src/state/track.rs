@@ -162,10 +162,10 @@ impl<K, V> Tracker<K, V> {
     /// An entry is about to change for the first time in this epoch.
     #[inline(never)]
     fn first_change(&mut self, number: usize, marks: &mut Marks, bucket: usize, entry: &Entry<K, V>) {
-        if marks.pending.take(bucket) {
+        if marks.take_pending(bucket) {
             self.save(number, bucket, entry);
         }
-        marks.changed.set(bucket);
+        marks.set_changed(bucket);
         self.changed += 1;
     }
 
@@ -186,16 +186,16 @@ impl<K, V> Tracker<K, V> {
         // The bit may be left of an entry that was there before, or of none. Nothing is pending but while something is
         // collected.
         if self.collection.is_some() {
-            marks.pending.take(bucket);
+            marks.take_pending(bucket);
         }
-        marks.changed.set(bucket);
+        marks.set_changed(bucket);
         self.changed += 1;
     }
 
     /// An entry of a checkpoint has been put there.
     pub(super) fn restored(&mut self, number: usize, marks: &mut Marks, bucket: usize) {
-        marks.pending.take(bucket);
-        marks.changed.take(bucket);
+        marks.take_pending(bucket);
+        marks.take_changed(bucket);
         self.stored[number].set(bucket);
     }
 
@@ -225,10 +225,10 @@ impl<K, V> Tracker<K, V> {
     ) -> (V, R) {
         let bucket = found.bucket_index();
         if !marks.all_changed {
-            if marks.pending.take(bucket) {
+            if marks.take_pending(bucket) {
                 self.save(number, bucket, found.get());
             }
-            if marks.changed.take(bucket) {
+            if marks.take_changed(bucket) {
                 self.changed -= 1;
             }
         }
@@ -270,14 +270,8 @@ impl<K, V> Tracker<K, V> {
         let whole =
             self.whole || unknown || 2 * changed >= shards.iter().map(|shard| shard.entries.len()).sum();
         self.most_changes = whole && most_of_sample_changed(shards);
-        for Shard { marks: Marks { all_changed, changed, pending }, .. } in shards.iter_mut() {
-            // Nothing is pending by now, so nothing has changed then.
-            std::mem::swap(changed, pending);
-            if whole {
-                pending.words().fill(u64::MAX);
-            }
-            *all_changed = false;
-        }
+        // Nothing is pending by now.
+        shards.iter_mut().for_each(|shard| shard.marks.close(whole));
         let (to, chunks) = mpsc::channel();
         if !self.removed.is_empty() {
             let _ = to.send(Chunk::Removed(std::mem::take(&mut self.removed)));
@@ -293,11 +287,9 @@ impl<K, V> Tracker<K, V> {
         let mut steps = 0;
         while let Some(Shard { entries, marks }) = shards.get_mut(collection.shard) {
             let stored = self.stored[collection.shard].words();
-            let words = marks.pending.words();
-            while let (Some(word), Some(stored)) =
-                (words.get_mut(collection.at), stored.get_mut(collection.at))
+            while let (Some(pending), Some(stored)) =
+                (marks.take_pending_64(collection.at), stored.get_mut(collection.at))
             {
-                let pending = std::mem::take(word);
                 if pending != 0 {
                     let there = (self.copy_all)(entries, collection.at * 64, pending, &mut collection.chunk);
                     *stored |= there;
@@ -333,6 +325,6 @@ fn is_sampled(shard: usize) -> bool {
 fn most_of_sample_changed<K, V>(shards: &Shards<K, V>) -> bool {
     let sample = || shards.iter().step_by(SAMPLED).filter(|shard| !shard.marks.all_changed);
     let entries: usize = sample().map(|shard| shard.entries.len()).sum();
-    let changed: usize = sample().map(|shard| shard.marks.changed.count()).sum();
+    let changed: usize = sample().map(|shard| shard.marks.count_changed()).sum();
     entries >= SAMPLE && 2 * changed >= entries
 }

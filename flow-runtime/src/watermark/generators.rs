@@ -12,7 +12,8 @@ use std::{
 };
 
 use super::{
-    Aligner, IntoTimestamp, Mark, Positions, Waiting, WatermarkGenerator, WatermarkStrategy, minimum::combine,
+    Aligner, IntoTimestamp, Mark, Positions, Stamp, Waiting, WatermarkGenerator, WatermarkStrategy,
+    minimum::combine,
 };
 use crate::{
     error::BoxError,
@@ -55,6 +56,7 @@ impl<G: WatermarkGenerator> Watermarks<G> {
             runs: Vec::new(),
             run: None,
             limit: i64::MAX,
+            apart: i64::MAX,
             idleness: strategy.idleness(),
             max_ahead: strategy.max_ahead(),
             aligner,
@@ -68,6 +70,8 @@ impl<G: WatermarkGenerator> Watermarks<G> {
             seen: reached,
             reached,
             ended: false,
+            generator: strategy.generator(),
+            out: false,
             make: Box::new(move || strategy.generator()),
         };
         if !per_split {
@@ -84,7 +88,16 @@ impl<G: WatermarkGenerator> Watermarks<G> {
     #[inline]
     #[must_use]
     pub fn borrow_mut(&self) -> RefMut<'_, Stamping<G>> {
-        self.0.borrow_mut()
+        let mut stamping = self.0.borrow_mut();
+        stamping.take_out();
+        stamping
+    }
+
+    /// Between batches, when each generator is where it belongs.
+    fn borrow_all(&self) -> RefMut<'_, Stamping<G>> {
+        let mut stamping = self.0.borrow_mut();
+        stamping.put_back();
+        stamping
     }
 }
 
@@ -98,8 +111,13 @@ pub struct Stamping<G> {
     /// Where a batch holds records of several splits: the group of each of its runs, and the run of the current record.
     runs: Vec<usize>,
     run: Option<Arc<AtomicUsize>>,
+    /// That of the current group while it is `out`, so that no record has to look for it; otherwise nobody's.
+    generator: G,
+    out: bool,
     /// The highest timestamp allowed.
     limit: i64,
+    /// From which time on a record has to be looked at apart: from the first that may not be allowed, or all.
+    apart: i64,
     idleness: Option<Duration>,
     max_ahead: Option<Duration>,
     aligner: Option<Aligner>,
@@ -172,17 +190,30 @@ impl<G: WatermarkGenerator> Stamping<G> {
     #[inline(always)]
     pub fn stamp(&mut self, time: impl IntoTimestamp) -> Result<Timestamp, BoxError> {
         let stamp = time.stamp()?;
+        if stamp.time.as_millis() >= self.apart {
+            self.stamp_apart(stamp)?;
+        } else {
+            self.generator.on_record(stamp);
+        }
+        Ok(stamp.time)
+    }
+
+    /// A record that has to be looked at.
+    #[inline(never)]
+    fn stamp_apart(&mut self, stamp: Stamp) -> Result<(), BoxError> {
         if stamp.time.as_millis() > self.limit {
             return Err(self.too_far_ahead(stamp.time));
         }
-        let group = match &self.run {
-            None => self.current,
-            Some(run) => self.runs.get(run.load(Ordering::Relaxed)).copied().unwrap_or(self.current),
-        };
-        if let Some(Some(group)) = self.groups.get_mut(group) {
-            group.generator.on_record(stamp);
+        match &self.run {
+            None => self.generator.on_record(stamp),
+            Some(run) => {
+                let group = self.runs.get(run.load(Ordering::Relaxed)).copied().unwrap_or(self.current);
+                if let Some(Some(group)) = self.groups.get_mut(group) {
+                    group.generator.on_record(stamp);
+                }
+            }
         }
-        Ok(stamp.time)
+        Ok(())
     }
 
     /// Takes the time of the batch for that of the record.
@@ -304,7 +335,7 @@ pub(crate) trait Generating {
 
 impl<G: WatermarkGenerator> Generating for Watermarks<G> {
     fn assigned(&self, splits: Vec<String>, now: Duration) {
-        let mut stamping = self.0.borrow_mut();
+        let mut stamping = self.borrow_all();
         stamping.known = true;
         for split in splits {
             stamping.group_of(&split, now);
@@ -318,7 +349,7 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
     }
 
     fn tick(&self, now: Timestamp) {
-        let mut stamping = self.0.borrow_mut();
+        let mut stamping = self.borrow_all();
         let stamping = &mut *stamping;
         stamping.now = stamping.now.max(now);
         if stamping.period.is_some() {
@@ -329,7 +360,7 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
     }
 
     fn begin(&self, batch: Option<&SplitRuns>, now: Duration) {
-        let mut stamping = self.0.borrow_mut();
+        let mut stamping = self.borrow_all();
         let stamping = &mut *stamping;
         if let Some(ahead) = stamping.max_ahead {
             stamping.limit = stamping.clock.now().plus_millis(millis(ahead)).as_millis();
@@ -363,7 +394,7 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
     }
 
     fn align(&self, now: Duration) -> Option<Waiting> {
-        let mut stamping = self.0.borrow_mut();
+        let mut stamping = self.borrow_all();
         let stamping = &mut *stamping;
         let aligner = stamping.aligner.as_mut().filter(|_| stamping.known)?;
         for group in stamping.groups.iter_mut().flatten() {
@@ -386,7 +417,7 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
     }
 
     fn promised(&self, split: &str, watermark: Watermark) {
-        let mut stamping = self.0.borrow_mut();
+        let mut stamping = self.borrow_all();
         let Some(&group) = stamping.by_split.get(split) else { return };
         // Of several splits together, one alone does not tell.
         if let Some(Some(group)) = stamping.groups.get_mut(group)
@@ -397,7 +428,7 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
     }
 
     fn finished(&self, split: &str) {
-        let mut stamping = self.0.borrow_mut();
+        let mut stamping = self.borrow_all();
         let stamping = &mut *stamping;
         let Some(group) = stamping.by_split.remove(split) else { return };
         if let Some(Some(last)) = stamping.groups.get_mut(group) {
@@ -411,7 +442,7 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
     }
 
     fn end(&self) {
-        let mut stamping = self.0.borrow_mut();
+        let mut stamping = self.borrow_all();
         stamping.ended = true;
         // Nobody asks any more, and others may wait for what was said last.
         if let Some(aligner) = &mut stamping.aligner {
@@ -420,7 +451,7 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
     }
 
     fn mark(&self, now: Duration) -> Mark {
-        let mut stamping = self.0.borrow_mut();
+        let mut stamping = self.borrow_all();
         let stamping = &mut *stamping;
         if stamping.ended {
             return Mark { watermark: Some(Watermark::MAX), idle: false };
@@ -470,6 +501,31 @@ impl<G: WatermarkGenerator> Generating for Watermarks<G> {
 }
 
 impl<G> Stamping<G> {
+    /// Takes out the generator of the batch that comes, if its records are all of one group. Those of several have to be
+    /// looked at one by one.
+    fn take_out(&mut self) {
+        let of_one = self.run.is_none();
+        self.apart = if of_one { self.limit } else { i64::MIN };
+        if !self.out && of_one {
+            self.exchange();
+            self.out = true;
+        }
+    }
+
+    fn put_back(&mut self) {
+        if self.out {
+            self.exchange();
+            self.out = false;
+        }
+    }
+
+    /// What records do to a generator that is in no group is never asked for.
+    fn exchange(&mut self) {
+        if let Some(Some(group)) = self.groups.get_mut(self.current) {
+            std::mem::swap(&mut self.generator, &mut group.generator);
+        }
+    }
+
     fn touch(&mut self, group: usize, now: Duration) {
         if let Some(Some(group)) = self.groups.get_mut(group) {
             group.active = now;

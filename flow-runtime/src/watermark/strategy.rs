@@ -187,7 +187,8 @@ pub fn monotonous() -> Monotonous {
 /// The generator of [`bounded`] and [`monotonous`].
 #[derive(Clone, Debug)]
 pub struct Newest {
-    newest: Option<Timestamp>,
+    /// The least of all before the first one: a record of that time says nothing either.
+    newest: Timestamp,
     bound: Duration,
 }
 
@@ -195,7 +196,7 @@ impl WatermarkStrategy for BoundedOutOfOrderness {
     type Generator = Newest;
 
     fn generator(&self) -> Newest {
-        Newest { newest: None, bound: self.0 }
+        Newest { newest: Timestamp::MIN, bound: self.0 }
     }
 }
 
@@ -203,18 +204,18 @@ impl WatermarkStrategy for Monotonous {
     type Generator = Newest;
 
     fn generator(&self) -> Newest {
-        Newest { newest: None, bound: Duration::ZERO }
+        Newest { newest: Timestamp::MIN, bound: Duration::ZERO }
     }
 }
 
 impl WatermarkGenerator for Newest {
     #[inline(always)]
     fn on_record(&mut self, stamp: Stamp) {
-        self.newest = self.newest.max(Some(stamp.time));
+        self.newest = self.newest.max(stamp.time);
     }
 
     fn watermark(&mut self) -> Option<Watermark> {
-        Some(Watermark::bounded(self.newest?, self.bound))
+        (self.newest > Timestamp::MIN).then(|| Watermark::bounded(self.newest, self.bound))
     }
 }
 

@@ -99,7 +99,9 @@ impl<In, G: SessionGap<In>> Assigner<In> for Session<G> {
 
     #[inline(always)]
     fn assign(&self, record: &In, timestamp: Timestamp) -> Self::Windows {
-        let end = timestamp.plus_millis(self.gap.millis(record));
+        // A gap is positive, so that there is one way to overflow only.
+        let end = timestamp.as_millis().checked_add(self.gap.millis(record));
+        let end = end.map_or(Timestamp::MAX, Timestamp::from_millis);
         iter::once(Window { start: timestamp, end })
     }
 }

@@ -30,8 +30,9 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
             return Ok(None);
         };
         let watermark = core.firing.watermark;
-        // A record that would be late alone may belong to a session that is not over; otherwise it changes nothing.
-        if core.firing.is_over::<S::Assigner>(&window) {
+        // A record that would be late alone may belong to a session that is not over; otherwise it changes nothing. Before
+        // its own time has passed it is not late, and that of nearly all has not.
+        if watermark.has_passed(window.span().start) && core.firing.is_over::<S::Assigner>(&window) {
             let session = table.get(hash, key).map_or(window, |state| {
                 cover::<K, In, S>(joined::<K, In, S>(state, &window, watermark), state, window)
             });
@@ -42,7 +43,7 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
         // Nearly all records are in the session that is open, and perhaps prolong it.
         if S::Timing::AT_THE_END
-            && let Some((open, Some(held))) = state.open.only()
+            && let Some((open, held)) = state.open.only()
             && open.touches(&window)
             && !watermark.has_passed(open.max_timestamp())
         {

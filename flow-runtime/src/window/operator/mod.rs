@@ -245,10 +245,9 @@ impl<K: StoredKey, In, S: Definition<K, In>> Core<K, In, S> {
     /// The window or slice of a time, if it is one of the recent ones.
     #[inline(always)]
     fn recent(&self, time: Timestamp) -> Option<Window> {
-        let [newer, older] = &self.recent;
         // Which of the two it is cannot be foretold, so nothing branches on it.
-        let (in_newer, in_older) = (newer.contains(time), older.contains(time));
-        (in_newer | in_older).then(|| self.recent[usize::from(in_older)].window())
+        let recent = self.recent[usize::from(self.recent[1].contains(time))];
+        recent.contains(time).then(|| recent.window())
     }
 
     /// Makes the indices of what has been restored.

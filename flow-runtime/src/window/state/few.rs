@@ -161,9 +161,9 @@ where
     }
 
     #[inline(always)]
-    fn only(&mut self) -> Option<(W, Option<&mut H>)> {
+    fn only(&mut self) -> Option<(W, &mut H)> {
         match self {
-            Few::One(open) => Some((open.window, open.held.as_mut())),
+            Few::One(Open { window, held: Some(held), .. }) => Some((*window, held)),
             _ => None,
         }
     }

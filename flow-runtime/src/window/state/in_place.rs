@@ -2,7 +2,8 @@
 //! the entry of a key holds them itself.
 //!
 //! Records that come out of order belong to two windows, the one that is about to fire and the next, so nearly all records
-//! find their window in place. The length lies where a variant is told from the others, so that a window takes no more
+//! find their window in place. Whether a key has one or two of them cannot be foretold, so what is held is found alike, where
+//! it costs nothing to copy: one window then is two that begin at the same time. The length lies where a variant is told from the others, so that a window takes no more
 //! than its start and what it holds.
 
 use std::collections::VecDeque;
@@ -19,11 +20,13 @@ type Length = u32;
 #[derive(Clone, Debug)]
 pub enum InPlace<W, H> {
     None,
+    /// Of what is not [flat](InPlace::FLAT).
     One {
         length: Length,
         start: Timestamp,
         held: H,
     },
+    /// When they begin at the same time, only the first is there.
     Two {
         length: Length,
         starts: [Timestamp; 2],
@@ -63,21 +66,45 @@ fn is(window: Window, start: Timestamp, length: Length) -> bool {
     start == window.start && end(start, length) == window.end
 }
 
-impl<W: Bounds, H> InPlace<W, H> {
+/// The length of two windows, and when they begin, if they can be in place together.
+fn same_length<W: Bounds>(first: W, second: W) -> Option<(Length, [Timestamp; 2])> {
+    let spans = [first.span(), second.span()];
+    let starts = spans.map(|span| span.start);
+    let length = length(spans[0]).filter(|first| Some(*first) == length(spans[1]));
+    Some((length.filter(|_| count(&starts) == 2)?, starts))
+}
+
+/// How many windows begin at these times.
+#[inline(always)]
+fn count(starts: &[Timestamp; 2]) -> usize {
+    1 + usize::from(starts[0] != starts[1])
+}
+
+impl<W: Bounds, H: Clone> InPlace<W, H> {
+    /// Whether one window is laid out as two.
+    const FLAT: bool = !std::mem::needs_drop::<H>();
+
     #[inline(always)]
     fn of_one(window: W, held: H) -> Self {
         let span = window.span();
         match length(span) {
-            Some(length) => InPlace::One { length, start: span.start, held },
+            Some(length) => Self::one(length, span.start, held),
             None => InPlace::Many(VecDeque::from([(window, held)])),
+        }
+    }
+
+    #[inline(always)]
+    fn one(length: Length, start: Timestamp, held: H) -> Self {
+        match Self::FLAT {
+            true => InPlace::Two { length, starts: [start; 2], held: [held.clone(), held] },
+            false => InPlace::One { length, start, held },
         }
     }
 
     /// Two, of which the first is the first.
     fn of_two((first, a): (W, H), (second, b): (W, H)) -> Self {
-        let spans = [first.span(), second.span()];
-        match length(spans[0]).filter(|of_first| Some(*of_first) == length(spans[1])) {
-            Some(length) => InPlace::Two { length, starts: spans.map(|span| span.start), held: [a, b] },
+        match same_length(first, second) {
+            Some((length, starts)) => InPlace::Two { length, starts, held: [a, b] },
             None => InPlace::Many(VecDeque::from([(first, a), (second, b)])),
         }
     }
@@ -91,8 +118,7 @@ impl<W: Bounds, H> InPlace<W, H> {
             (None, _) => InPlace::None,
             (Some((window, held)), None) => InPlace::of_one(window, held),
             (Some(first), Some(second)) => {
-                let lengths = [first.0, second.0].map(|window| length(window.span()));
-                if lengths[0].is_some() && lengths[0] == lengths[1] {
+                if same_length(first.0, second.0).is_some() {
                     return InPlace::of_two(first, second);
                 }
                 windows.extend([first, second]);
@@ -108,7 +134,7 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
         match self {
             InPlace::None => 0,
             InPlace::One { .. } => 1,
-            InPlace::Two { .. } => 2,
+            InPlace::Two { starts, .. } => count(starts),
             InPlace::Many(windows) => windows.len(),
         }
     }
@@ -117,7 +143,7 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
     fn window(&self, at: usize) -> Option<W> {
         match self {
             InPlace::One { length, start, .. } => (at == 0).then(|| window(*start, *length)),
-            InPlace::Two { length, starts, .. } => starts.get(at).map(|start| window(*start, *length)),
+            InPlace::Two { length, starts, .. } => (at < count(starts)).then(|| window(starts[at], *length)),
             InPlace::Many(windows) => windows.get(at).map(|(window, _)| *window),
             InPlace::None => None,
         }
@@ -127,7 +153,7 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
     fn held(&self, at: usize) -> Option<&H> {
         match self {
             InPlace::One { held, .. } => (at == 0).then_some(held),
-            InPlace::Two { held, .. } => held.get(at),
+            InPlace::Two { starts, held, .. } => held[..count(starts)].get(at),
             InPlace::Many(windows) => windows.get(at).map(|(_, held)| held),
             InPlace::None => None,
         }
@@ -137,7 +163,7 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
     fn held_mut(&mut self, at: usize) -> Option<&mut H> {
         match self {
             InPlace::One { held, .. } => (at == 0).then_some(held),
-            InPlace::Two { held, .. } => held.get_mut(at),
+            InPlace::Two { starts, held, .. } => held[..count(starts)].get_mut(at),
             InPlace::Many(windows) => windows.get_mut(at).map(|(_, held)| held),
             InPlace::None => None,
         }
@@ -146,24 +172,27 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
     #[inline(always)]
     fn near(&mut self, window: &W) -> Option<&mut H> {
         let span = window.span();
+        if let InPlace::Two { length, starts, held } = self {
+            // Which of the two it is cannot be foretold, so nothing branches on it.
+            let at = usize::from(starts[0] != span.start);
+            return is(span, starts[at], *length).then_some(&mut held[at]);
+        }
         match self {
             InPlace::One { length, start, held } => is(span, *start, *length).then_some(held),
-            InPlace::Two { length, starts, held } => {
-                // Which of the two it is cannot be foretold, so nothing branches on it.
-                let at = usize::from(starts[1] == span.start);
-                is(span, starts[at], *length).then_some(&mut held[at])
-            }
             InPlace::Many(windows) => {
                 windows.back_mut().filter(|(last, _)| last == window).map(|(_, held)| held)
             }
-            InPlace::None => None,
+            InPlace::Two { .. } | InPlace::None => None,
         }
     }
 
     #[inline(always)]
-    fn only(&mut self) -> Option<(W, Option<&mut H>)> {
+    fn only(&mut self) -> Option<(W, &mut H)> {
         match self {
-            InPlace::One { length, start, held } => Some((window(*start, *length), Some(held))),
+            InPlace::One { length, start, held } => Some((window(*start, *length), held)),
+            InPlace::Two { length, starts, held: [held, _] } if count(starts) == 1 => {
+                Some((window(starts[0], *length), held))
+            }
             _ => None,
         }
     }
@@ -190,6 +219,9 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
             (InPlace::One { length, start, .. }, Some(new)) if at == 0 => {
                 (*start, *length) = (span.start, new);
             }
+            (InPlace::Two { length, starts, .. }, Some(new)) if at == 0 && count(starts) == 1 => {
+                (*starts, *length) = ([span.start; 2], new);
+            }
             _ => self.set_window_elsewhere(at, to),
         }
     }
@@ -214,7 +246,7 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
                 if !is(&window(starts[0], *length)) {
                     return 0;
                 }
-                1 + usize::from(is(&window(starts[1], *length)))
+                1 + usize::from(count(starts) == 2 && is(&window(starts[1], *length)))
             }
             InPlace::Many(windows) => windows.partition_point(|(window, _)| is(window)),
         }
@@ -241,7 +273,7 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
     }
 }
 
-impl<W: Bounds, H> InPlace<W, H> {
+impl<W: Bounds, H: Clone> InPlace<W, H> {
     #[inline]
     fn put(&mut self, at: usize, window: W, held: H) {
         if let InPlace::None = self {
@@ -253,14 +285,18 @@ impl<W: Bounds, H> InPlace<W, H> {
 
     #[inline(never)]
     fn put_beside(&mut self, at: usize, window: W, held: H) {
+        let one = |length, start, other: H, window, held| {
+            let other = (self::window(start, length), other);
+            match at {
+                0 => InPlace::of_two((window, held), other),
+                _ => InPlace::of_two(other, (window, held)),
+            }
+        };
         *self = match std::mem::take(self) {
             InPlace::None => InPlace::of_one(window, held),
-            InPlace::One { length, start, held: other } => {
-                let other = (self::window(start, length), other);
-                match at {
-                    0 => InPlace::of_two((window, held), other),
-                    _ => InPlace::of_two(other, (window, held)),
-                }
+            InPlace::One { length, start, held: other } => one(length, start, other, window, held),
+            InPlace::Two { length, starts, held: [other, _] } if count(&starts) == 1 => {
+                one(length, starts[0], other, window, held)
             }
             InPlace::Two { length, starts: [a, b], held: [of_a, of_b] } => {
                 let mut windows = VecDeque::with_capacity(4);
@@ -282,10 +318,13 @@ impl<W: Bounds, H> InPlace<W, H> {
             InPlace::One { length, start, held } if at == 0 => {
                 (InPlace::None, Some((window(start, length), held)))
             }
-            InPlace::Two { length, starts: [a, b], held: [of_a, of_b] } if at < 2 => {
+            InPlace::Two { length, starts, held: [held, _] } if count(&starts) == 1 && at == 0 => {
+                (InPlace::None, Some((window(starts[0], length), held)))
+            }
+            InPlace::Two { length, starts: [a, b], held: [of_a, of_b] } if at < 2 && a != b => {
                 let ((stays, held), (goes, taken)) =
                     if at == 0 { ((b, of_b), (a, of_a)) } else { ((a, of_a), (b, of_b)) };
-                (InPlace::One { length, start: stays, held }, Some((window(goes, length), taken)))
+                (Self::one(length, stays, held), Some((window(goes, length), taken)))
             }
             InPlace::Many(mut windows) => {
                 let taken = windows.remove(at);

@@ -28,8 +28,8 @@ pub trait List<W, H, O>: Default + Clone + Send {
     /// window.
     fn near(&mut self, window: &W) -> Option<&mut H>;
 
-    /// The window, if there is no other.
-    fn only(&mut self) -> Option<(W, Option<&mut H>)>;
+    /// The window with what it holds, if there is no other.
+    fn only(&mut self) -> Option<(W, &mut H)>;
 
     /// What is remembered of a window.
     fn of(&self, at: usize) -> Option<&O>;
