@@ -9,7 +9,7 @@ use crate::{
     state::{Key, StoredKey},
     time::{Timestamp, Watermark},
     window::{
-        Assigner, Bounds, Definition,
+        Assigner, Bounds, Definition, Window,
         contents::Contents,
         state::{List, Open},
         timing::{Timing, Triggering},
@@ -29,23 +29,16 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         let Some(window) = core.definition.spec().assigner.assign(&record, timestamp).next() else {
             return Ok(None);
         };
-        let watermark = core.firing.watermark;
-        // A record that would be late alone may belong to a session that is not over; otherwise it changes nothing. Before
-        // its own time has passed it is not late, and that of nearly all has not.
-        if watermark.has_passed(window.span().start) && core.firing.is_over::<S::Assigner>(&window) {
-            let session = table.get(hash, key).map_or(window, |state| {
-                cover::<K, In, S>(joined::<K, In, S>(state, &window, watermark), state, window)
-            });
-            if core.firing.is_over::<S::Assigner>(&session) {
-                return Ok(Some(core.late(record)));
-            }
+        // Nearly all records come before the watermark has passed them.
+        if core.firing.watermark.has_passed(window.span().start) {
+            return self.add_behind_watermark(hash, key, window, timestamp, record);
         }
         let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
-        // Nearly all records are in the session that is open, and perhaps prolong it.
+        // And nearly all are in the session that is open, and perhaps prolong it. The watermark has not passed the end of
+        // that, then.
         if S::Timing::AT_THE_END
             && let Some((open, held)) = state.open.only()
-            && open.touches(&window)
-            && !watermark.has_passed(open.max_timestamp())
+            && holds(open.span(), window.span())
         {
             core.definition.spec().contents.add(held, record, timestamp)?;
             // Whether it prolongs the session cannot be foretold, so nothing branches on it.
@@ -55,6 +48,37 @@ impl<K: StoredKey, In: Clone, S: Definition<K, In>> WindowsMut<'_, K, In, S> {
         core.put_into_session(key, state, hash, window, timestamp, record)?;
         Ok(None)
     }
+
+    /// A record that would be late alone may belong to a session that is not over; otherwise it changes nothing.
+    #[inline(never)]
+    fn add_behind_watermark<Q: Key<Stored = K>>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+        window: S::Window,
+        timestamp: Timestamp,
+        record: In,
+    ) -> Result<Option<In>, BoxError> {
+        let (core, table) = (&mut *self.core, &mut *self.table);
+        if core.firing.is_over::<S::Assigner>(&window) {
+            let session = table.get(hash, key).map_or(window, |state| {
+                let joined = joined::<K, In, S>(state, &window, core.firing.watermark);
+                cover::<K, In, S>(joined, state, window)
+            });
+            if core.firing.is_over::<S::Assigner>(&session) {
+                return Ok(Some(core.late(record)));
+            }
+        }
+        let (key, state) = table.entry(hash, key, StateOf::<K, In, S>::default);
+        core.put_into_session(key, state, hash, window, timestamp, record)?;
+        Ok(None)
+    }
+}
+
+/// Whether a session reaches beyond the beginning of a window that it touches.
+#[inline(always)]
+fn holds(session: Window, window: Window) -> bool {
+    session.start <= window.end && window.start < session.end
 }
 
 /// A session that is open.
