@@ -19,7 +19,7 @@ use crate::{
         StatePart, Store,
     },
     error::Error,
-    state::{Items, KeyGroups, OperatorPort, StatePort},
+    state::{Items, KeyGroups, Left, OperatorPort, StatePort},
     worker::Tries,
 };
 
@@ -75,8 +75,8 @@ impl StateParts {
         }))
     }
 
-    /// Collects for the last barrier, until a time. Returns whether nothing is left.
-    pub(crate) fn collect(&self, until: Instant) -> bool {
+    /// Collects for the last barrier, until a time or until there is enough to be encoded.
+    pub(crate) fn collect(&self, until: Instant) -> Left {
         self.port.collect(until)
     }
 }

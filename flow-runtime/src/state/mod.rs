@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod ahead;
+mod chunks;
 mod key;
 mod operator;
 mod port;
@@ -19,6 +20,7 @@ pub(crate) use operator::{Held, Items, OperatorPort, Share};
 pub use operator::{OperatorState, OperatorStateMut, Redistribution, StateItems};
 pub(crate) use port::StatePort;
 pub use table::{Keyed, StateValue, Table};
+pub(crate) use track::Left;
 
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,14 @@
 //! What a checkpoint needs of a table, whatever its types.
 
-use std::{sync::mpsc, time::Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 
 use super::{
-    KeyGroup, KeyGroups, Keyed, StateValue, StoredKey, hash,
-    track::{Chunk, Closed},
+    KeyGroup, KeyGroups, Keyed, StateValue, StoredKey,
+    chunks::{Chunk, Chunks},
+    hash,
+    track::{Closed, Left},
 };
 use crate::checkpoint::{
     CheckpointError, Merge, decode_entries, decode_groups, encode_entry, encode_groups, encode_removal,
@@ -32,8 +34,8 @@ pub(crate) trait StatePort {
     /// A barrier. Takes a moment, however large the state is; `None` when nothing has changed since the last one.
     fn close(&self, groups: KeyGroups) -> Option<Snapshot>;
 
-    /// Collects for the last snapshot, until a time. Returns whether nothing is left.
-    fn collect(&self, until: Instant) -> bool;
+    /// Collects for the last snapshot, until a time or until there is enough to be encoded.
+    fn collect(&self, until: Instant) -> Left;
 
     /// What merges segments of this state.
     fn merge(&self) -> Merge;
@@ -63,7 +65,7 @@ impl<K: StoredKey, V: StateValue> StatePort for Keyed<K, V> {
         Some(Snapshot { whole, encode: Box::new(move || encode(whole, &chunks, groups)) })
     }
 
-    fn collect(&self, until: Instant) -> bool {
+    fn collect(&self, until: Instant) -> Left {
         self.borrow_mut().collect(Some(until))
     }
 
@@ -74,29 +76,29 @@ impl<K: StoredKey, V: StateValue> StatePort for Keyed<K, V> {
 
 fn encode<K: StoredKey, V: StateValue>(
     whole: bool,
-    chunks: &mpsc::Receiver<Chunk<K, V>>,
+    chunks: &Chunks<K, V>,
     groups: KeyGroups,
 ) -> Result<Bytes, CheckpointError> {
     let mut encoded = vec![Vec::new(); groups.max_parallelism as usize];
     let group = |key: &K| groups.group(hash(key)).0 as usize;
     loop {
         match chunks.recv() {
-            Ok(Chunk::Removed(_)) if whole => {}
-            Ok(Chunk::Removed(keys)) => {
+            Some(Chunk::Removed(_)) if whole => {}
+            Some(Chunk::Removed(keys)) => {
                 for key in &keys {
                     encode_removal(&mut encoded[group(key)], key)?;
                 }
             }
-            Ok(Chunk::Changed(entries)) => {
+            Some(Chunk::Changed(entries)) => {
                 for (key, value) in &entries {
                     encode_entry(&mut encoded[group(key)], key, value)?;
                 }
             }
-            Ok(Chunk::End) => {
+            Some(Chunk::End) => {
                 let groups = (0..).zip(encoded).filter(|(_, entries)| !entries.is_empty());
                 return Ok(encode_groups(groups));
             }
-            Err(mpsc::RecvError) => {
+            None => {
                 return Err(CheckpointError::Encode { cause: "the job ended meanwhile".to_owned() });
             }
         }

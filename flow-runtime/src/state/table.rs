@@ -15,7 +15,7 @@ use super::{
     ahead::Spot,
     hash,
     shard::{self, Entry, Marks, Shard, Shards},
-    track::{Closed, Tracker},
+    track::{Closed, Left, Tracker},
 };
 use crate::{
     error::BoxError,
@@ -205,8 +205,8 @@ impl<K, V> Table<K, V> {
         self.tracker.close(&mut self.shards)
     }
 
-    /// Collects until a time, or to the end. Returns whether nothing is left.
-    pub(super) fn collect(&mut self, until: Option<Instant>) -> bool {
+    /// Collects until a time or until enough is unread, or to the end.
+    pub(super) fn collect(&mut self, until: Option<Instant>) -> Left {
         self.tracker.collect(&mut self.shards, until)
     }
 }

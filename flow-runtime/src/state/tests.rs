@@ -1,11 +1,14 @@
 //! Snapshots of a table that goes on changing, against a map that is copied.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::{KeyGroups, Keyed, port::Snapshot, port::StatePort};
+use super::{KeyGroups, Keyed, Left, port::Snapshot, port::StatePort};
 use crate::checkpoint::merge_segments;
 
 type Map = BTreeMap<String, u64>;
@@ -112,7 +115,7 @@ impl Pair {
     }
 
     fn slice(&mut self) {
-        if self.keyed.collect(Instant::now()) {
+        if self.keyed.collect(Instant::now()).is_nothing() {
             self.completed();
         }
     }
@@ -202,7 +205,7 @@ proptest! {
 /// The length of the next snapshot, and whether it is a whole one.
 fn next(keyed: &Keyed<String, u64>) -> Option<(bool, usize)> {
     let Snapshot { whole, encode } = keyed.close(groups(1))?;
-    while !keyed.collect(Instant::now()) {}
+    while !keyed.collect(Instant::now()).is_nothing() {}
     Some((whole, encode().unwrap().len()))
 }
 
@@ -275,7 +278,7 @@ fn results_leave_an_empty_state() {
     let hundred = encode().unwrap();
     assert_eq!(content(&restored(&[hundred], 2)).len(), 100, "as at the barrier");
     let Snapshot { whole, encode } = keyed.close(groups(1)).unwrap();
-    while !keyed.collect(Instant::now()) {}
+    while !keyed.collect(Instant::now()).is_nothing() {}
     assert!(whole && content(&restored(&[encode().unwrap()], 2)).is_empty());
 }
 
@@ -284,7 +287,28 @@ fn a_snapshot_that_is_not_collected_to_its_end_is_none() {
     let keyed = Keyed::<String, u64>::empty();
     (0..1000).for_each(|key| put(&keyed, key, 1));
     let Snapshot { encode, .. } = keyed.close(groups(1)).unwrap();
-    assert!(!keyed.collect(Instant::now()));
+    assert_eq!(keyed.collect(Instant::now()), Left::Some);
     drop(keyed);
     assert!(encode().is_err());
+}
+
+#[test]
+fn no_more_is_copied_than_can_be_encoded() {
+    let keyed = Keyed::<String, u64>::empty();
+    (0..400_000).for_each(|key| put(&keyed, key, 1));
+    let Snapshot { encode, .. } = keyed.close(groups(1)).unwrap();
+    let far = Instant::now() + Duration::from_secs(3600);
+    assert_eq!(keyed.collect(far), Left::Unread, "nobody encodes");
+    assert_eq!(keyed.collect(far), Left::Unread);
+    let encoding = std::thread::spawn(encode);
+    while !keyed.collect(far).is_nothing() {
+        std::thread::yield_now();
+    }
+    let all = encoding.join().unwrap().unwrap();
+    assert_eq!(content(&restored(&[all], 1)).len(), 400_000);
+    (0..400_000).for_each(|key| put(&keyed, key, 1));
+    let Snapshot { encode, .. } = keyed.close(groups(1)).unwrap();
+    assert_eq!(keyed.collect(far), Left::Unread);
+    drop(encode);
+    assert!(keyed.collect(far).is_nothing(), "nobody wants it any more");
 }

@@ -8,17 +8,18 @@
 //! kept only while entries are still to be copied, and otherwise only in a sample of the shards, by which is seen when
 //! that ends.
 
-use std::{sync::mpsc, time::Instant};
+use std::time::Instant;
 
 use hashbrown::{HashTable, hash_table::OccupiedEntry};
 
-use super::shard::{Bits, Entry, Marks, SHARDS, Shard, Shards, no_bits};
+use super::{
+    chunks::{CHUNK_BYTES, Chunk, ChunkSender, Chunks, chunks},
+    shard::{Bits, Entry, Marks, SHARDS, Shard, Shards, no_bits},
+};
 
 /// An entry in its shard.
 pub(super) type Found<'t, K, V> = OccupiedEntry<'t, Entry<K, V>>;
 
-/// Entries are sent to where they are encoded when so many bytes are together.
-const CHUNK_BYTES: usize = 64 << 10;
 /// After so many steps the clock is looked at.
 const STEPS: usize = 32;
 /// One shard of so many belongs to the sample.
@@ -26,20 +27,27 @@ const SAMPLED: usize = 16;
 /// The sample says nothing if fewer entries than this are in it.
 const SAMPLE: usize = if cfg!(test) { 32 } else { 1024 };
 
-/// Of the state at a barrier, some.
-pub(super) enum Chunk<K, V> {
-    /// Keys that were removed in the epoch, whether they were put again or not. Come before all entries.
-    Removed(Vec<K>),
-    Changed(Vec<(K, V)>),
-    /// Nothing is missing.
-    End,
+/// How much of the state at a barrier is left to be collected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    Nothing,
+    Some,
+    /// Some, when more of what is collected has been encoded.
+    Unread,
+}
+
+#[cfg(test)]
+impl Left {
+    pub(crate) fn is_nothing(self) -> bool {
+        self == Left::Nothing
+    }
 }
 
 /// What a barrier leaves to be encoded.
 pub(super) struct Closed<K, V> {
     /// Whether it is all of the state, and not only what has changed.
     pub(super) whole: bool,
-    pub(super) chunks: mpsc::Receiver<Chunk<K, V>>,
+    pub(super) chunks: Chunks<K, V>,
 }
 
 /// What is being collected.
@@ -48,7 +56,7 @@ struct Collection<K, V> {
     /// How far we are in the shard: 64 buckets each.
     at: usize,
     chunk: Vec<(K, V)>,
-    to: mpsc::Sender<Chunk<K, V>>,
+    to: ChunkSender<K, V>,
 }
 
 impl<K, V> Collection<K, V> {
@@ -71,8 +79,7 @@ impl<K, V> Collection<K, V> {
     }
 
     fn send(&mut self, next: Vec<(K, V)>) {
-        // Nobody listens when the attempt is over.
-        let _ = self.to.send(Chunk::Changed(std::mem::replace(&mut self.chunk, next)));
+        self.to.send(Chunk::Changed(std::mem::replace(&mut self.chunk, next)));
     }
 }
 
@@ -272,18 +279,18 @@ impl<K, V> Tracker<K, V> {
         self.most_changes = whole && most_of_sample_changed(shards);
         // Nothing is pending by now.
         shards.iter_mut().for_each(|shard| shard.marks.close(whole));
-        let (to, chunks) = mpsc::channel();
+        let (to, chunks) = chunks();
         if !self.removed.is_empty() {
-            let _ = to.send(Chunk::Removed(std::mem::take(&mut self.removed)));
+            to.send(Chunk::Removed(std::mem::take(&mut self.removed)));
         }
         (self.changed, self.whole) = (0, false);
         self.collection = Some(Collection { shard: 0, at: 0, chunk: Vec::new(), to });
         Some(Closed { whole, chunks })
     }
 
-    /// Collects until a time, or to the end. Returns whether nothing is left.
-    pub(super) fn collect(&mut self, shards: &mut Shards<K, V>, until: Option<Instant>) -> bool {
-        let Some(collection) = &mut self.collection else { return true };
+    /// Collects until a time or until enough is unread, or to the end.
+    pub(super) fn collect(&mut self, shards: &mut Shards<K, V>, until: Option<Instant>) -> Left {
+        let Some(collection) = &mut self.collection else { return Left::Nothing };
         let mut steps = 0;
         while let Some(Shard { entries, marks }) = shards.get_mut(collection.shard) {
             let stored = self.stored[collection.shard].words();
@@ -299,8 +306,13 @@ impl<K, V> Tracker<K, V> {
                 steps += 1;
                 collection.at += 1;
                 if steps >= STEPS {
-                    if until.is_some_and(|until| Instant::now() >= until) {
-                        return false;
+                    if let Some(until) = until {
+                        if collection.to.is_full() {
+                            return Left::Unread;
+                        }
+                        if Instant::now() >= until {
+                            return Left::Some;
+                        }
                     }
                     steps = 0;
                 }
@@ -311,9 +323,9 @@ impl<K, V> Tracker<K, V> {
         if !collection.chunk.is_empty() {
             collection.send(Vec::new());
         }
-        let _ = collection.to.send(Chunk::End);
+        collection.to.send(Chunk::End);
         self.collection = None;
-        true
+        Left::Nothing
     }
 }
 

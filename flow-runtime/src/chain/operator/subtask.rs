@@ -24,6 +24,7 @@ use crate::{
     error::Error,
     sink::SinkPort,
     source::{SourceDriver, Step},
+    state::Left,
     watermark::LOOK_AGAIN,
     worker::{Alarm, Ending},
 };
@@ -32,6 +33,8 @@ use crate::{
 const TURN: Duration = Duration::from_millis(1);
 /// How long state is collected for a checkpoint before records get their turn.
 const SLICE: Duration = Duration::from_micros(500);
+/// How long it is left to be encoded before more is collected.
+const READING: Duration = Duration::from_millis(1);
 /// What sets the two kinds of chains apart.
 pub(super) enum Operator {
     Source {
@@ -94,16 +97,26 @@ impl Subtask {
                 }
             }
         }
-        if !self.collect() {
-            self.activator.activate();
+        match self.collect() {
+            Left::Nothing => {}
+            Left::Some => self.activator.activate(),
+            Left::Unread => self.wake_after(READING),
         }
         Ok(self.parts.collect(&self.environment.control))
     }
 
-    /// Collects some of the state for the last barrier. Returns whether nothing is left.
-    fn collect(&self) -> bool {
+    /// Collects some of the state for the last barrier.
+    fn collect(&self) -> Left {
         let until = Instant::now() + SLICE;
-        self.states.iter().all(|state| state.collect(until))
+        let mut left = Left::Nothing;
+        for state in &self.states {
+            match state.collect(until) {
+                Left::Nothing => {}
+                Left::Some => return Left::Some,
+                Left::Unread => left = Left::Unread,
+            }
+        }
+        left
     }
 
     fn capabilities_dropped(&self) -> bool {

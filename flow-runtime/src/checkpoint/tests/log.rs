@@ -41,7 +41,7 @@ impl Subtask {
             encoded: tokio::task::spawn_blocking(snapshot.encode),
         });
         let part = self.log.append(id, segment, Tries::of(false));
-        while !self.keyed.collect(Instant::now()) {}
+        while !self.keyed.collect(Instant::now()).is_nothing() {}
         Ok(StatePart { uid: "s".into(), subtask: 0, files: part.await? })
     }
 
@@ -137,7 +137,7 @@ async fn a_state_that_cannot_be_encoded_is_written_whole_once_it_can() {
     subtask.complete(&store, 1).await;
     subtask.put(1, 0);
     let _ = subtask.keyed.close(GROUPS).unwrap();
-    while !subtask.keyed.collect(Instant::now()) {}
+    while !subtask.keyed.collect(Instant::now()).is_nothing() {}
     let panics = tokio::task::spawn_blocking(|| panic!("a panic of the test"));
     let segment = NewSegment { whole: false, encoded: panics };
     assert!(subtask.log.append(CheckpointId(2), Some(segment), Tries::of(false)).await.is_err());

@@ -80,6 +80,12 @@ fn count(starts: &[Timestamp; 2]) -> usize {
     1 + usize::from(starts[0] != starts[1])
 }
 
+/// Whether a window can be in place with one that begins at `start` and is so long.
+#[inline(always)]
+fn joins(window: Window, start: Timestamp, length: Length) -> bool {
+    window.start != start && end(window.start, length) == window.end
+}
+
 impl<W: Bounds, H: Clone> InPlace<W, H> {
     /// Whether one window is laid out as two.
     const FLAT: bool = !std::mem::needs_drop::<H>();
@@ -276,10 +282,17 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
 impl<W: Bounds, H: Clone> InPlace<W, H> {
     #[inline]
     fn put(&mut self, at: usize, window: W, held: H) {
-        if let InPlace::None = self {
-            *self = InPlace::of_one(window, held);
-        } else {
-            self.put_beside(at, window, held);
+        match self {
+            InPlace::None => *self = InPlace::of_one(window, held),
+            InPlace::Two { length, starts, held: places }
+                if Self::FLAT && count(starts) == 1 && joins(window.span(), starts[0], *length) =>
+            {
+                let at = at.min(1);
+                (starts[1 - at], starts[at]) = (starts[0], window.span().start);
+                places.swap(0, 1 - at);
+                places[at] = held;
+            }
+            _ => self.put_beside(at, window, held),
         }
     }
 
@@ -314,6 +327,21 @@ impl<W: Bounds, H: Clone> InPlace<W, H> {
 
     #[inline]
     fn take(&mut self, at: usize) -> Option<(W, H)> {
+        if let InPlace::Two { length, starts, held } = self
+            && Self::FLAT
+            && count(starts) == 2
+            && at < 2
+        {
+            let taken = (window(starts[at], *length), held[at].clone());
+            *starts = [starts[1 - at]; 2];
+            held.swap(0, 1 - at);
+            return Some(taken);
+        }
+        self.take_apart(at)
+    }
+
+    #[inline(never)]
+    fn take_apart(&mut self, at: usize) -> Option<(W, H)> {
         let (left, taken) = match std::mem::take(self) {
             InPlace::One { length, start, held } if at == 0 => {
                 (InPlace::None, Some((window(start, length), held)))

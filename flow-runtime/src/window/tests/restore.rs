@@ -12,7 +12,7 @@ use crate::{
 pub(crate) fn snapshot<K: StoredKey, V: StateValue>(table: &Keyed<K, V>) -> Bytes {
     table.set_whole(true);
     let snapshot = table.close(groups(1)).unwrap();
-    while !table.collect(std::time::Instant::now()) {}
+    while !table.collect(std::time::Instant::now()).is_nothing() {}
     (snapshot.encode)().unwrap()
 }
 
@@ -183,14 +183,14 @@ fn a_snapshot_is_that_of_its_barrier_and_the_next_one_adds_to_it() {
     let first = w.table.close(groups(1)).unwrap();
     // Half of the windows fire, and are kept.
     assert_eq!(w.watermark_at(9).len() as u32, keys / 2);
-    while !w.table.collect(std::time::Instant::now()) {}
+    while !w.table.collect(std::time::Instant::now()).is_nothing() {}
     let first = (first.encode)().unwrap();
     let at_barrier = Windows::new(spec(), restored(&first, 1).pop().unwrap()).unwrap();
     assert_eq!(results(&at_barrier), keys);
     // The same half is over.
     w.watermark_at(29);
     let second = w.table.close(groups(1)).unwrap();
-    while !w.table.collect(std::time::Instant::now()) {}
+    while !w.table.collect(std::time::Instant::now()).is_nothing() {}
     let table = restored(&first, 1).pop().unwrap();
     if second.whole {
         table.borrow_mut().results().for_each(drop);
