@@ -72,7 +72,8 @@ fn kafka_to_sql(args: &Args) {
 
 /// What stands in for servers when there are none.
 struct Demo {
-    broker: MockBroker,
+    /// There until the process ends: a client that closes behind the job would complain of a broker that is gone.
+    broker: &'static MockBroker,
     directory: tempfile::TempDir,
 }
 
@@ -82,7 +83,7 @@ const RECORDS: i64 = 1_000_000;
 impl Demo {
     fn start() -> Result<Self, BoxError> {
         println!("no --brokers: using an embedded broker and SQLite; filling in {RECORDS} records");
-        let broker = MockBroker::start()?;
+        let broker = Box::leak(Box::new(MockBroker::start()?));
         broker.create_topic("points", 4)?;
         broker.fill_values("points", (1..=RECORDS).map(|points| points.to_string()))?;
         Ok(Demo { broker, directory: tempfile::tempdir()? })
