@@ -69,6 +69,16 @@ fn tumbled(records: u64, seen: &Seen) {
 }
 
 #[pipeline]
+fn tumbled_often(records: u64, seen: &Seen) {
+    source(collection::iterate(move || 0..records))
+        .watermarks(bounded("1s"), |n| time(*n))
+        .key_by(|n| key(*n))
+        .window(tumbling("1s"))
+        .sum(|n| *n)
+        .sink(Tally(seen.clone()));
+}
+
+#[pipeline]
 fn slid_without_overlap(records: u64, seen: &Seen) {
     source(collection::iterate(move || 0..records))
         .watermarks(bounded("1s"), |n| time(*n))
@@ -155,6 +165,11 @@ fn main() {
         .way("floor: a map by key and window", move || floor::by_window(10, 10, key, records))
         .way("flow, parallelism 1", move || flow(tumbled, records, 1))
         .way("flow, parallelism 2", move || flow(tumbled, records, 2));
+    bench
+        .case("tumbling 1 s", records)
+        .way("floor: a map by key and window", move || floor::by_window(1, 1, key, records))
+        .way("flow, parallelism 1", move || flow(tumbled_often, records, 1))
+        .way("flow, parallelism 2", move || flow(tumbled_often, records, 2));
     bench
         .case("sliding 1 s each 1 s", records)
         .way("floor: a map by key and window", move || floor::by_window(1, 1, key, records))

@@ -183,12 +183,12 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
             let at = usize::from(starts[0] != span.start);
             return is(span, starts[at], *length).then_some(&mut held[at]);
         }
+        if Self::FLAT {
+            return self.near_elsewhere(window);
+        }
         match self {
             InPlace::One { length, start, held } => is(span, *start, *length).then_some(held),
-            InPlace::Many(windows) => {
-                windows.back_mut().filter(|(last, _)| last == window).map(|(_, held)| held)
-            }
-            InPlace::Two { .. } | InPlace::None => None,
+            _ => self.near_elsewhere(window),
         }
     }
 
@@ -280,6 +280,14 @@ impl<W: Bounds, H: Clone + Send> List<W, H, ()> for InPlace<W, H> {
 }
 
 impl<W: Bounds, H: Clone> InPlace<W, H> {
+    /// What the newest window holds that is not in place. Apart, so that those in place are told from the rest by one branch.
+    #[cold]
+    #[inline(never)]
+    fn near_elsewhere(&mut self, window: &W) -> Option<&mut H> {
+        let InPlace::Many(windows) = self else { return None };
+        windows.back_mut().filter(|(last, _)| last == window).map(|(_, held)| held)
+    }
+
     #[inline]
     fn put(&mut self, at: usize, window: W, held: H) {
         match self {
