@@ -7,11 +7,7 @@
 
 use hashbrown::{HashTable, hash_table::AbsentEntry};
 
-use super::{
-    Key, StoredKey, Table, hash,
-    shard::{self, Entry},
-    track::Found,
-};
+use super::{Key, StoredKey, Table, hash, shard::Entry, track::Found};
 use crate::chain::At;
 
 /// How many records wait: about twice as many as are fetched at a time.
@@ -126,7 +122,7 @@ impl<K, V> Table<K, V> {
     /// About how large it is. The shards are of much the same size.
     #[inline]
     fn bytes(&self) -> usize {
-        shard::SHARDS * self.shards[0].entries.num_buckets() * size_of::<shard::Entry<K, V>>()
+        self.shards_in_use() * self.shards[0].entries.num_buckets() * size_of::<Entry<K, V>>()
     }
 
     /// Whether it pays to look ahead: its entries are not all in the caches that are near.
@@ -168,13 +164,13 @@ impl<K: StoredKey, V> Table<K, V> {
     #[inline(never)]
     fn look_ahead<Q: Key<Stored = K>, P>(&self, waiting: &mut [Option<Waiting<Q, P>>; RECORDS]) {
         for Waiting { turn: (spot, ..), .. } in waiting.iter_mut().flatten() {
-            let entries = &self.shards[shard::of(spot.hash)].entries;
+            let entries = &self.shards[self.number(spot.hash)].entries;
             // The first one whose hash is similar, which is nearly always that of the key.
             spot.bucket = entries.find_bucket_index(spot.hash, |_| true).unwrap_or(usize::MAX);
         }
         let mut found = 0;
         for Waiting { turn: (spot, key, _), .. } in waiting.iter().flatten() {
-            let entries = &self.shards[shard::of(spot.hash)].entries;
+            let entries = &self.shards[self.number(spot.hash)].entries;
             found += usize::from(entries.get_bucket(spot.bucket).is_some_and(|entry| key.is(&entry.key)));
         }
         // Nothing depends on it.

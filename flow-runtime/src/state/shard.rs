@@ -4,6 +4,9 @@
 //! hundred tables of a two-hundredth each are as fast to search, since their headers stay in the first-level cache,
 //! and each grows in about a millisecond.
 //!
+//! As long as there are few of them, they are all in the first one: headers and ends of many tables would take the place in
+//! the first-level cache that entries need.
+//!
 //! What the next checkpoint has to know of an entry are bits beside the table, one per bucket: an entry is as large as
 //! the key and the value, and the bits of 10 million of them fit into the second-level cache. Yet another line of the
 //! cache per record is a quarter of its time, so bits are not looked at where they would say nothing.
@@ -13,6 +16,9 @@ use hashbrown::HashTable;
 use super::{StoredKey, hash};
 
 pub(super) const SHARDS: usize = 256;
+
+/// So many entries are spread over all shards. To move them takes less than a millisecond.
+pub(super) const CROWDED: usize = if cfg!(test) { 48 } else { 12_288 };
 
 pub(super) type Shards<K, V> = Box<[Shard<K, V>; SHARDS]>;
 
@@ -94,6 +100,12 @@ impl Marks {
         !self.all_changed && self.notes[bucket / 64].changed >> (bucket % 64) & 1 == 0
     }
 
+    /// Whether an entry has changed, and whether it is to be copied.
+    fn notes(&self, bucket: usize) -> [bool; 2] {
+        let Notes { changed, pending } = self.notes[bucket / 64];
+        [changed, pending].map(|word| word >> (bucket % 64) & 1 != 0)
+    }
+
     #[inline]
     pub(super) fn set_changed(&mut self, bucket: usize) {
         self.notes[bucket / 64].changed |= 1 << (bucket % 64);
@@ -135,6 +147,25 @@ impl<K, V> Shard<K, V> {
     fn new() -> Self {
         Shard { entries: HashTable::new(), marks: Marks { all_changed: true, ..Marks::default() } }
     }
+
+    fn with_capacity(capacity: usize, all_changed: bool) -> Self {
+        let entries = HashTable::with_capacity(capacity);
+        let notes = vec![Notes::default(); entries.num_buckets().div_ceil(64)].into_boxed_slice();
+        Shard { entries, marks: Marks { all_changed, notes } }
+    }
+}
+
+impl<K: StoredKey, V> Shard<K, V> {
+    /// Puts an entry there that has been elsewhere, with its bits.
+    fn put(&mut self, stored: &mut Bits, entry: Entry<K, V>, [changed, pending]: [bool; 2], is_stored: bool) {
+        let bucket = self.entries.insert_unique(hash(&entry.key), entry, rehash).bucket_index();
+        let notes = &mut self.marks.notes[bucket / 64];
+        notes.changed |= u64::from(changed) << (bucket % 64);
+        notes.pending |= u64::from(pending) << (bucket % 64);
+        if is_stored {
+            stored.set(bucket);
+        }
+    }
 }
 
 pub(super) fn empty<K, V>() -> Shards<K, V> {
@@ -146,7 +177,7 @@ pub(super) fn no_bits() -> Box<[Bits; SHARDS]> {
     Box::new(std::array::from_fn(|_| Bits::default()))
 }
 
-/// The shard of a hash. The bits are above those that choose the bucket in a shard, and below those that choose the
+/// The shard of a hash, where entries are in all shards. The bits are above those that choose the bucket in a shard, and below those that choose the
 /// key group: the keys of a subtask share the latter.
 #[inline(always)]
 pub(super) fn of(hash: u64) -> usize {
@@ -170,22 +201,34 @@ pub(super) fn grow<K: StoredKey, V>(
     // What fits into so many buckets.
     let full = if buckets < 8 { buckets - 1 } else { buckets / 8 * 7 };
     let capacity = if entries.len() < full / 2 { full } else { full + 1 };
-    let mut moved = HashTable::with_capacity(capacity);
-    let mut still_stored = Bits::of(moved.num_buckets());
-    let notes = vec![Notes::default(); moved.num_buckets().div_ceil(64)].into_boxed_slice();
-    let mut still = Marks { all_changed: marks.all_changed, notes };
+    let mut moved = Shard::with_capacity(capacity, marks.all_changed);
+    let mut still_stored = Bits::of(moved.entries.num_buckets());
     for bucket in 0..buckets {
         let Ok(found) = entries.get_bucket_entry(bucket) else { continue };
         let (entry, _) = found.remove();
-        let to = moved.insert_unique(hash(&entry.key), entry, rehash).bucket_index();
-        let Notes { changed, pending } = marks.notes[bucket / 64];
-        still.notes[to / 64].changed |= (changed >> (bucket % 64) & 1) << (to % 64);
-        still.notes[to / 64].pending |= (pending >> (bucket % 64) & 1) << (to % 64);
-        if stored.get(bucket) {
-            still_stored.set(to);
-        }
+        moved.put(&mut still_stored, entry, marks.notes(bucket), stored.get(bucket));
     }
-    *entries = moved;
-    *marks = still;
-    *stored = still_stored;
+    (*entries, *marks, *stored) = (moved.entries, moved.marks, still_stored);
+}
+
+/// Moves the entries of the first shard to all of them, with their bits.
+pub(super) fn spread<K: StoredKey, V>(shards: &mut Shards<K, V>, stored: &mut [Bits; SHARDS]) {
+    let Shard { mut entries, marks } = std::mem::replace(&mut shards[0], Shard::new());
+    let was_stored = std::mem::take(&mut stored[0]);
+    // A few more than their share, for some get more than others.
+    let capacity = entries.len() / SHARDS + 8;
+    for (shard, stored) in shards.iter_mut().zip(stored.iter_mut()) {
+        *shard = Shard::with_capacity(capacity, marks.all_changed);
+        *stored = Bits::of(shard.entries.num_buckets());
+    }
+    for bucket in 0..entries.num_buckets() {
+        let Ok(found) = entries.get_bucket_entry(bucket) else { continue };
+        let (entry, _) = found.remove();
+        let number = of(hash(&entry.key));
+        let (shard, stored) = (&mut shards[number], &mut stored[number]);
+        if shard.entries.len() == shard.entries.capacity() {
+            grow(&mut shard.entries, &mut shard.marks, stored);
+        }
+        shard.put(stored, entry, marks.notes(bucket), was_stored.get(bucket));
+    }
 }

@@ -55,7 +55,11 @@ impl<K, V> Keyed<K, V> {
     #[inline]
     #[must_use]
     pub fn borrow_mut(&self) -> RefMut<'_, Table<K, V>> {
-        self.0.borrow_mut()
+        let mut table = self.0.borrow_mut();
+        if table.is_crowded() {
+            (table.spread)(&mut table);
+        }
+        table
     }
 }
 
@@ -64,12 +68,15 @@ impl<K, V> Keyed<K, V> {
 /// Whatever gives access to a value counts as its change, and is written to the next checkpoint.
 pub struct Table<K, V> {
     pub(super) shards: Shards<K, V>,
+    /// Of the bits that choose a shard, those that count: none while all entries are in the first.
+    mask: usize,
     pub(super) tracker: Tracker<K, V>,
+    spread: fn(&mut Table<K, V>),
 }
 
 impl<K: StoredKey, V: StateValue> Table<K, V> {
     pub(crate) fn new() -> Self {
-        Table { shards: shard::empty(), tracker: Tracker::new() }
+        Table { shards: shard::empty(), mask: 0, tracker: Tracker::new(), spread: Table::spread }
     }
 }
 
@@ -105,7 +112,7 @@ impl<K: StoredKey, V> Table<K, V> {
     where
         V: Clone,
     {
-        let number = shard::of(spot.hash);
+        let number = self.number(spot.hash);
         let Shard { entries, marks } = &mut self.shards[number];
         // `entry` would hash, compare and reserve in one go, but it needs the owned key; this is as fast for keys that
         // are known, and those are nearly all.
@@ -137,7 +144,7 @@ impl<K: StoredKey, V> Table<K, V> {
     where
         V: Clone,
     {
-        let number = shard::of(spot.hash);
+        let number = self.number(spot.hash);
         let Shard { entries, marks } = &mut self.shards[number];
         match spot.find(entries, key) {
             Ok(found) => {
@@ -159,7 +166,7 @@ impl<K: StoredKey, V> Table<K, V> {
     #[inline]
     pub fn remove<Q: Key<Stored = K>>(&mut self, key: &Q) -> Option<V> {
         let hash = hash(key);
-        let number = shard::of(hash);
+        let number = self.number(hash);
         let Shard { entries, marks } = &mut self.shards[number];
         let found = entries.find_entry(hash, |entry| key.is(&entry.key)).ok()?;
         Some(self.tracker.remove(number, marks, found))
@@ -170,14 +177,18 @@ impl<K: StoredKey, V> Table<K, V> {
         self.collect(None);
         self.tracker.emptied();
         let shards = std::mem::replace(&mut self.shards, shard::empty());
+        self.mask = 0;
         let entries = shards.into_iter().flat_map(|shard| shard.entries);
         entries.map(|entry| (Slot::new(entry.key), entry.value))
     }
 
     /// Puts an entry of a checkpoint that is being restored, or removes it.
     pub(super) fn restore(&mut self, key: K, value: Option<V>) {
+        if self.is_crowded() {
+            self.spread();
+        }
         let hash = hash(&key);
-        let number = shard::of(hash);
+        let number = self.number(hash);
         let Shard { entries, marks } = &mut self.shards[number];
         match (entries.find_entry(hash, |entry| entry.key == key), value) {
             (Ok(found), Some(value)) => found.into_mut().value = value,
@@ -193,7 +204,36 @@ impl<K: StoredKey, V> Table<K, V> {
     }
 }
 
+impl<K: StoredKey, V> Table<K, V> {
+    /// Spreads what is in the first shard over all of them.
+    #[cold]
+    #[inline(never)]
+    fn spread(&mut self) {
+        self.mask = shard::SHARDS - 1;
+        shard::spread(&mut self.shards, &mut self.tracker.stored);
+        self.tracker.moved_all();
+    }
+}
+
 impl<K, V> Table<K, V> {
+    /// The shard of a hash.
+    #[inline(always)]
+    pub(super) fn number(&self, hash: u64) -> usize {
+        shard::of(hash) & self.mask
+    }
+
+    /// How many shards entries are in.
+    pub(super) fn shards_in_use(&self) -> usize {
+        self.mask + 1
+    }
+
+    /// Whether the entries are too many for one shard. They are spread before the next batch, and not while references lead
+    /// into it.
+    #[inline]
+    fn is_crowded(&self) -> bool {
+        self.mask == 0 && self.shards[0].entries.len() >= shard::CROWDED
+    }
+
     /// Whether the next snapshot holds all of the state: not, when files hold what was restored.
     pub(super) fn set_whole(&mut self, whole: bool) {
         self.tracker.set_whole(&mut self.shards, whole);

@@ -7,7 +7,7 @@ use super::{
     Key, StoredKey, Table,
     ahead::Spot,
     hash,
-    shard::{self, Entry, Marks, Shard},
+    shard::{Entry, Marks, Shard},
     table::insert,
     track::{Found, Tracker},
 };
@@ -22,7 +22,7 @@ impl<K: StoredKey, V> Table<K, V> {
         initial: impl FnOnce() -> V,
     ) -> (&K, &mut V) {
         let spot = spot.into();
-        let number = shard::of(spot.hash);
+        let number = self.number(spot.hash);
         let Shard { entries, marks } = &mut self.shards[number];
         let entry = match spot.find(entries, key) {
             Ok(found) => self.tracker.change(number, marks, found),
@@ -38,14 +38,14 @@ impl<K: StoredKey, V> Table<K, V> {
     /// The value of `key`, whose hash is given. Does not count as a change.
     #[inline]
     pub(crate) fn get<Q: Key<Stored = K>>(&self, hash: u64, key: &Q) -> Option<&V> {
-        Some(&self.shards[shard::of(hash)].entries.find(hash, |entry| key.is(&entry.key))?.value)
+        Some(&self.shards[self.number(hash)].entries.find(hash, |entry| key.is(&entry.key))?.value)
     }
 
     /// A value of this hash that `is` chooses. Does not count as a change.
     #[inline]
     pub(crate) fn find(&self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<&V> {
         Some(
-            &self.shards[shard::of(hash)]
+            &self.shards[self.number(hash)]
                 .entries
                 .find(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key))?
                 .value,
@@ -55,7 +55,7 @@ impl<K: StoredKey, V> Table<K, V> {
     /// A value of this hash that `is` chooses, to be changed.
     #[inline]
     pub(crate) fn find_mut(&mut self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<(&K, &mut V)> {
-        let number = shard::of(hash);
+        let number = self.number(hash);
         let Shard { entries, marks } = &mut self.shards[number];
         let found =
             entries.find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key)).ok()?;
@@ -66,7 +66,7 @@ impl<K: StoredKey, V> Table<K, V> {
     /// Removes a value of this hash that `is` chooses.
     #[inline]
     pub(crate) fn remove_found(&mut self, hash: u64, mut is: impl FnMut(&V) -> bool) -> Option<V> {
-        let number = shard::of(hash);
+        let number = self.number(hash);
         let Shard { entries, marks } = &mut self.shards[number];
         let found =
             entries.find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key)).ok()?;
@@ -80,7 +80,7 @@ impl<K: StoredKey, V> Table<K, V> {
         hash: u64,
         mut is: impl FnMut(&V) -> bool,
     ) -> Option<FoundEntry<'_, K, V>> {
-        let number = shard::of(hash);
+        let number = self.number(hash);
         let Shard { entries, marks } = &mut self.shards[number];
         let found =
             entries.find_entry(hash, |entry| is(&entry.value) && hash == self::hash(&entry.key)).ok()?;
@@ -96,7 +96,7 @@ impl<K: StoredKey, V> Table<K, V> {
         }
         // Nothing depends on what is found, so the processor need not wait for it.
         let found = hashes.filter_map(|hash| {
-            let entry = self.shards[shard::of(hash)].entries.find(hash, |_| true)?;
+            let entry = self.shards[self.number(hash)].entries.find(hash, |_| true)?;
             Some(look(&entry.value))
         });
         std::hint::black_box(found.sum::<usize>());

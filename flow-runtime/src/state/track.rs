@@ -256,6 +256,13 @@ impl<K, V> Tracker<K, V> {
         }
     }
 
+    /// Entries have moved to other shards: what is left to be collected is in any of them.
+    pub(super) fn moved_all(&mut self) {
+        if let Some(collection) = &mut self.collection {
+            (collection.shard, collection.at) = (0, 0);
+        }
+    }
+
     /// All entries have been taken out.
     pub(super) fn emptied(&mut self) {
         self.stored = no_bits();
