@@ -41,16 +41,12 @@ pub(super) struct Shard<K, V> {
 pub(super) struct Marks {
     /// All entries count as changed, whatever their bits say, and none is to be copied.
     pub(super) all_changed: bool,
-    notes: Box<[Notes]>,
-}
-
-/// The bits of 64 buckets, beside each other, since whoever looks at one of a bucket mostly looks at the other, too.
-#[derive(Clone, Copy, Debug, Default)]
-struct Notes {
-    /// Has changed since the last barrier.
-    changed: u64,
-    /// Is to be copied for the snapshot that is being collected.
-    pending: u64,
+    /// Which of the two words says what has changed since the last barrier; the other one says what is to be copied for the
+    /// snapshot that is being collected. A barrier lets them change places.
+    turn: bool,
+    /// The words of 64 buckets each, beside each other, since whoever looks at one bit of a bucket mostly looks at the
+    /// other, too.
+    notes: Box<[[u64; 2]]>,
 }
 
 /// A bit per bucket.
@@ -97,47 +93,59 @@ impl Marks {
     /// Whether an entry changes for the first time in this epoch, which has to be noted.
     #[inline(always)]
     pub(super) fn is_new_change(&self, bucket: usize) -> bool {
-        !self.all_changed && self.notes[bucket / 64].changed >> (bucket % 64) & 1 == 0
+        !self.all_changed && self.notes[bucket / 64][usize::from(self.turn)] >> (bucket % 64) & 1 == 0
     }
 
-    /// Whether an entry has changed, and whether it is to be copied.
-    fn notes(&self, bucket: usize) -> [bool; 2] {
-        let Notes { changed, pending } = self.notes[bucket / 64];
-        [changed, pending].map(|word| word >> (bucket % 64) & 1 != 0)
+    /// The bits of a bucket.
+    fn notes(&self, bucket: usize) -> [u64; 2] {
+        self.notes[bucket / 64].map(|word| word >> (bucket % 64) & 1)
+    }
+
+    #[inline(always)]
+    fn changed(&mut self, bucket: usize) -> &mut u64 {
+        &mut self.notes[bucket / 64][usize::from(self.turn)]
+    }
+
+    #[inline(always)]
+    fn pending(&mut self, bucket: usize) -> &mut u64 {
+        &mut self.notes[bucket / 64][usize::from(!self.turn)]
     }
 
     #[inline]
     pub(super) fn set_changed(&mut self, bucket: usize) {
-        self.notes[bucket / 64].changed |= 1 << (bucket % 64);
+        *self.changed(bucket) |= 1 << (bucket % 64);
     }
 
     #[inline]
     pub(super) fn take_changed(&mut self, bucket: usize) -> bool {
-        take(&mut self.notes[bucket / 64].changed, bucket)
+        take(self.changed(bucket), bucket)
     }
 
     #[inline]
     pub(super) fn take_pending(&mut self, bucket: usize) -> bool {
-        take(&mut self.notes[bucket / 64].pending, bucket)
+        take(self.pending(bucket), bucket)
     }
 
     /// Takes out which of 64 buckets are to be copied; none of those behind the last.
     #[inline]
     pub(super) fn take_pending_64(&mut self, at: usize) -> Option<u64> {
-        Some(std::mem::take(&mut self.notes.get_mut(at)?.pending))
+        Some(std::mem::take(&mut self.notes.get_mut(at)?[usize::from(!self.turn)]))
     }
 
     /// How many entries have changed, as far as bits are kept.
     pub(super) fn count_changed(&self) -> usize {
-        self.notes.iter().map(|notes| notes.changed.count_ones() as usize).sum()
+        self.notes.iter().map(|notes| notes[usize::from(self.turn)].count_ones() as usize).sum()
     }
 
     /// A barrier, when nothing is to be copied for an earlier one: what has changed is to be copied now, or `all`.
     pub(super) fn close(&mut self, all: bool) {
-        self.all_changed = false;
-        for Notes { changed, pending } in &mut self.notes {
-            let changed = std::mem::take(changed);
-            *pending = if all { u64::MAX } else { changed };
+        (self.all_changed, self.turn) = (false, !self.turn);
+        if all {
+            self.notes.fill({
+                let mut notes = [0; 2];
+                notes[usize::from(!self.turn)] = u64::MAX;
+                notes
+            });
         }
     }
 }
@@ -148,20 +156,20 @@ impl<K, V> Shard<K, V> {
         Shard { entries: HashTable::new(), marks: Marks { all_changed: true, ..Marks::default() } }
     }
 
-    fn with_capacity(capacity: usize, all_changed: bool) -> Self {
+    fn with_capacity(capacity: usize, marks: &Marks) -> Self {
         let entries = HashTable::with_capacity(capacity);
-        let notes = vec![Notes::default(); entries.num_buckets().div_ceil(64)].into_boxed_slice();
-        Shard { entries, marks: Marks { all_changed, notes } }
+        let notes = vec![[0; 2]; entries.num_buckets().div_ceil(64)].into_boxed_slice();
+        Shard { entries, marks: Marks { all_changed: marks.all_changed, turn: marks.turn, notes } }
     }
 }
 
 impl<K: StoredKey, V> Shard<K, V> {
-    /// Puts an entry there that has been elsewhere, with its bits.
-    fn put(&mut self, stored: &mut Bits, entry: Entry<K, V>, [changed, pending]: [bool; 2], is_stored: bool) {
+    /// Puts an entry there that has been in another table of the same turn, with its bits.
+    fn put(&mut self, stored: &mut Bits, entry: Entry<K, V>, notes: [u64; 2], is_stored: bool) {
         let bucket = self.entries.insert_unique(hash(&entry.key), entry, rehash).bucket_index();
-        let notes = &mut self.marks.notes[bucket / 64];
-        notes.changed |= u64::from(changed) << (bucket % 64);
-        notes.pending |= u64::from(pending) << (bucket % 64);
+        for (bits, bit) in self.marks.notes[bucket / 64].iter_mut().zip(notes) {
+            *bits |= bit << (bucket % 64);
+        }
         if is_stored {
             stored.set(bucket);
         }
@@ -201,7 +209,7 @@ pub(super) fn grow<K: StoredKey, V>(
     // What fits into so many buckets.
     let full = if buckets < 8 { buckets - 1 } else { buckets / 8 * 7 };
     let capacity = if entries.len() < full / 2 { full } else { full + 1 };
-    let mut moved = Shard::with_capacity(capacity, marks.all_changed);
+    let mut moved = Shard::with_capacity(capacity, marks);
     let mut still_stored = Bits::of(moved.entries.num_buckets());
     for bucket in 0..buckets {
         let Ok(found) = entries.get_bucket_entry(bucket) else { continue };
@@ -218,7 +226,7 @@ pub(super) fn spread<K: StoredKey, V>(shards: &mut Shards<K, V>, stored: &mut [B
     // A few more than their share, for some get more than others.
     let capacity = entries.len() / SHARDS + 8;
     for (shard, stored) in shards.iter_mut().zip(stored.iter_mut()) {
-        *shard = Shard::with_capacity(capacity, marks.all_changed);
+        *shard = Shard::with_capacity(capacity, &marks);
         *stored = Bits::of(shard.entries.num_buckets());
     }
     for bucket in 0..entries.num_buckets() {
