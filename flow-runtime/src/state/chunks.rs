@@ -22,7 +22,8 @@ pub(super) enum Chunk<K, V> {
     End,
 }
 
-/// A way for chunks. Sending never waits; whoever sends looks at [`ChunkSender::is_full`] before.
+/// A way for chunks. Sending never waits, for what is about to change has to be copied at once; whoever collects the rest
+/// looks at [`ChunkSender::is_full`] before.
 pub(super) fn chunks<K, V>() -> (ChunkSender<K, V>, Chunks<K, V>) {
     let (sender, receiver) = mpsc::channel();
     let unread = Arc::new(AtomicUsize::new(0));

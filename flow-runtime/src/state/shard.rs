@@ -17,7 +17,7 @@ use super::{StoredKey, hash};
 
 pub(super) const SHARDS: usize = 256;
 
-/// So many entries are spread over all shards. To move them takes less than a millisecond.
+/// So many entries are spread over all shards, before a batch.
 pub(super) const CROWDED: usize = if cfg!(test) { 48 } else { 12_288 };
 
 pub(super) type Shards<K, V> = Box<[Shard<K, V>; SHARDS]>;
@@ -185,8 +185,8 @@ pub(super) fn no_bits() -> Box<[Bits; SHARDS]> {
     Box::new(std::array::from_fn(|_| Bits::default()))
 }
 
-/// The shard of a hash, where entries are in all shards. The bits are above those that choose the bucket in a shard, and below those that choose the
-/// key group: the keys of a subtask share the latter.
+/// The shard of a hash, where entries are in all shards. The bits are above those that choose the bucket in a shard, and
+/// below those that choose the key group: the keys of a subtask share the latter.
 #[inline(always)]
 pub(super) fn of(hash: u64) -> usize {
     (hash >> 28) as usize % SHARDS
